@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from calibrant._validation._remarks import forget_remarks
+from calibrant._validation._warnings import forget_warnings
 
 # No time limits in tests, machines are noisy; the same examples in every run.
 settings.register_profile("calibrant", deadline=None, derandomize=True, max_examples=50)
@@ -116,7 +116,7 @@ class CallCounter:
 @pytest.fixture(autouse=True)
 def _every_remark() -> None:
     """Warnings that a process gives once are given once per test."""
-    forget_remarks()
+    forget_warnings()
 
 
 @pytest.fixture

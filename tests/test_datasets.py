@@ -31,7 +31,7 @@ def test_families_are_reproducible_and_refuse_nonsense():
     for family in (datasets.power_family, datasets.linear_family, datasets.noisy_simplex):
         first, second = family(50, rng=1), family(50, rng=np.random.default_rng(1))
         np.testing.assert_array_equal(first.labels, second.labels)
-        with pytest.raises(ValueError, match="n_samples must be a whole number"):
+        with pytest.raises(ValueError, match="n_samples must be an integer"):
             family(0)
     with pytest.raises(ValueError, match="exponent must be positive"):
         datasets.power_family(5, 0.0)

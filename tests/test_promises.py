@@ -117,7 +117,7 @@ def test_08_logits_are_declared_never_guessed():
     small = np.array([[0.2, 0.8], [0.6, 0.4], [0.9, 0.1], [0.3, 0.7]])
     as_logits = calibrant.Identity(inputs="logits").fit(small, [1, 0, 0, 1]).predict_proba(small)
     np.testing.assert_allclose(as_logits, np.exp(small) / np.exp(small).sum(axis=1, keepdims=True))
-    with pytest.raises(ValueError, match="pass inputs='logits'"):
+    with pytest.raises(ValueError, match="or inputs='logits' for raw scores"):
         calibrant.TemperatureScaling().fit(5 * small, [1, 0, 0, 1])
 
 

@@ -302,7 +302,7 @@ def check_bad_input_is_rejected(calibrator: Any) -> None:
     X, y = make_data(calibrator)
     fitted = clone(calibrator).fit(X, y)
     wrong = [
-        (lambda: clone(calibrator).fit(X[:-1], y), "rows do not match"),
+        (lambda: clone(calibrator).fit(X[:-1], y), "but the scores have"),
         (lambda: clone(calibrator).fit(X, y + 10), "out of range"),
         (lambda: clone(calibrator).fit(np.full_like(X, np.nan), y), "NaN|nan"),
         (lambda: clone(calibrator).fit(X, y, sample_weight=-np.ones(len(y))), "weights must be"),

@@ -103,14 +103,14 @@ def test_bad_rows_are_named_by_their_number_among_all(data):
     logits, y = data
     weight = np.zeros(1000)
     model = TemperatureScaling(inputs="logits")
-    with pytest.raises(ValueError, match="all sample weights are zero"):
+    with pytest.raises(ValueError, match="All sample weights are zero"):
         model.fit(Slices(logits, y, weight), None)
     weight[900], y[800] = -1.0, 7
-    with pytest.raises(ValueError, match="begins with row 780: label 7 in row 800"):
+    with pytest.raises(ValueError, match="starts at row 780: Label 7 in row 800"):
         model.fit(Slices(logits, y), None)
     y[800], logits[777, 2] = 0, np.nan
-    with pytest.raises(ValueError, match="row 777 of the logits"):
+    with pytest.raises(ValueError, match="Row 777 of the logits"):
         model.fit(Slices(logits, y), None)
     logits[777, 2] = 0
-    with pytest.raises(ValueError, match="begins with row 780: sample_weight of row 900"):
+    with pytest.raises(ValueError, match="starts at row 780: sample_weight of row 900"):
         model.fit(Slices(logits, y, weight), None)

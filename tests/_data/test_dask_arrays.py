@@ -176,7 +176,7 @@ def test_labels_are_predicted_lazily(data):
 
 def test_what_needs_all_rows_does_not_gather_them(data):
     _, _, chunks, labels = data
-    with pytest.raises(TypeError, match="are not gathered"):
+    with pytest.raises(TypeError, match="needs all rows in memory, but it got a dask array"):
         metrics.kernel_calibration_error(labels, chunks, inputs="logits")
 
 
@@ -230,9 +230,9 @@ def test_a_poisoned_row_is_reported_with_its_number(data):
     logits, _, _, labels = data
     logits[777, 1] = np.nan
     chunks = da.from_array(logits, chunks=(130, 4))
-    with pytest.raises(ValueError, match="row 777 of the logits"):
+    with pytest.raises(ValueError, match="Row 777 of the logits"):
         evaluate(labels, chunks, inputs="logits")
-    with pytest.raises(ValueError, match="row 777 of the logits"):
+    with pytest.raises(ValueError, match="Row 777 of the logits"):
         TemperatureScaling(inputs="logits").fit(chunks, labels)
 
 
@@ -240,7 +240,9 @@ def test_what_is_no_sum_is_refused(data):
     _, _, chunks, labels = data
     with pytest.raises(TypeError, match="GaussianProcessCalibration needs all rows in memory"):
         GaussianProcessCalibration(inputs="logits").fit(chunks, labels)
-    with pytest.raises(ValueError, match="rows do not match"):
+    with pytest.raises(
+        ValueError, match="one entry per row of scores, but there are 3 entries and 1,000 rows"
+    ):
         evaluate(np.zeros(3, dtype=int), chunks, inputs="logits")
 
 

@@ -91,7 +91,7 @@ def test_one_row_has_no_folds():
 
 
 def test_one_fold_is_refused(rows):
-    with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):
+    with pytest.raises(ValueError, match="cv must be an integer of at least 2"):
         as_folds(1, *rows, np.ones(60), None)
 
 
@@ -108,11 +108,11 @@ def test_a_generator_is_not_advanced_and_its_folds_are_the_same_again(rows):
 
 def test_stratified_folds_hold_every_class_and_are_no_more_than_rows_of_the_largest():
     codes = np.array([0] * 6 + [1] * 3 + [2])
-    with pytest.warns(DataWarning, match="the smallest class has 1 row, fewer than the 3 folds"):
+    with pytest.warns(DataWarning, match="The smallest class has 1 row, fewer than the 3 folds"):
         folds = list(stratified_rows(3, codes))
     assert all({0, 1} <= set(codes[judged]) for _, judged in folds)
     assert sorted(np.concatenate([judged for _, judged in folds]).tolist()) == list(range(10))
-    with pytest.warns(DataWarning, match="cv=10 is lowered to 6"):
+    with pytest.warns(DataWarning, match="cv=10 was reduced to 6"):
         assert len(list(stratified_rows(10, codes))) == 6
 
 
@@ -127,7 +127,7 @@ def test_stratified_folds_are_those_of_scikit_learn(n_folds, rng):
 
 def test_stratified_folds_of_groups_keep_them_whole_and_warn_of_nothing_else(rng):
     codes, groups = np.repeat([0, 1, 2, 3], [12, 10, 2, 1]), rng.permutation(25) // 2
-    with pytest.warns(DataWarning, match="the smallest class has 1 row") as said:
+    with pytest.warns(DataWarning, match="The smallest class has 1 row") as said:
         folds = list(stratified_rows(3, codes, groups))
     assert len(said) == 1
     for fit, judged in folds:
@@ -135,14 +135,14 @@ def test_stratified_folds_of_groups_keep_them_whole_and_warn_of_nothing_else(rng
 
 
 def test_more_folds_than_rows_are_refused():
-    with pytest.raises(ValueError, match="11 folds cannot be cut from n_samples=10 rows"):
+    with pytest.raises(ValueError, match="cv=11 folds need at least 11 rows, got n_samples=10"):
         list(stratified_rows(11, np.arange(10) % 2))
 
 
 def test_stratified_folds_need_two_rows_of_a_class():
     with pytest.raises(ValueError, match="a class with at least two rows, got n_samples=3"):
         list(stratified_rows(5, np.arange(3)))
-    with pytest.raises(ValueError, match="cv must be a whole number of at least 2"):
+    with pytest.raises(ValueError, match="cv must be an integer of at least 2"):
         list(stratified_rows(1, np.zeros(3, dtype=int)))
 
 

@@ -11,13 +11,13 @@ from calibrant import TemperatureScaling, TopScores, load, save
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (([[0, 1]], [[-1.0]], 3), "must agree"),
+        (([[0, 1]], [[-1.0]], 3), "must have the same shape"),
         (([[0, 0]], [[-1.0, -2.0]], 3), "twice"),
         (([[0, 1]], [[2.0, 1.0]], 3), "rest='unknown'"),
         (([[0, 1]], [[np.nan, -1.0]], 3), "nan"),
         (([[0, 1]], [[-np.inf, -np.inf]], 3), "all -inf"),
         (([[0, 1]], [-1.0, -2.0], 3), "shape"),
-        (([[0, 1]], [[-1.0, -2.0]]), "how many classes"),
+        (([[0, 1]], [[-1.0, -2.0]]), "The number of classes is unknown"),
         (([[0, 1]], [[-1.0, -2.0]], 1), "at least 2"),
     ],
 )
@@ -27,7 +27,12 @@ def test_top_scores_that_cannot_be_are_refused(arguments, reason):
 
 
 @pytest.mark.parametrize(
-    ("rest", "reason"), [("none", "one of"), ([-1.0, -1.0], "shape"), ([-0.1], "make one")]
+    ("rest", "reason"),
+    [
+        ("none", "rest must be 'complement', 'unknown' or an array"),
+        ([-1.0, -1.0], "shape"),
+        ([-0.1], r"must be log\(1 - 0.503215\)"),
+    ],
 )
 def test_a_rest_that_cannot_be_is_refused(rest, reason):
     with pytest.raises(ValueError, match=reason):
@@ -40,7 +45,7 @@ def test_names_of_classes_are_those_of_truths(tmp_path):
     assert model.predict(top).tolist() == ["b"] * 4
     save(model, tmp_path / "model.json")
     assert load(tmp_path / "model.json").temperature_ == model.temperature_
-    with pytest.raises(ValueError, match="one place"):
+    with pytest.raises(ValueError, match="Pass classes to only one of the two"):
         TemperatureScaling(classes=["x", "y", "z"]).fit(top, ["x", "y", "x", "z"])
     with pytest.raises(ValueError, match="fitted with 3"):
         model.predict(TopScores([[0, 1]], np.log([[0.6, 0.3]]), 4))

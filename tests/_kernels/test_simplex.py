@@ -61,10 +61,10 @@ def test_the_logarithm_of_the_truth_is_the_same_for_every_kind_of_scores():
         np.testing.assert_allclose(simplex.log_true_class(scores, y, inputs), expected)
 
 
-def test_centring_removes_a_constant_of_the_row(rng):
+def test_centering_removes_a_constant_of_the_row(rng):
     z = rng.normal(size=(5, 4))
-    np.testing.assert_allclose(simplex.centred(z + 7.0), simplex.centred(z), atol=1e-12)
-    np.testing.assert_allclose(simplex.centred(z).sum(1), 0, atol=1e-12)
+    np.testing.assert_allclose(simplex.centered(z + 7.0), simplex.centered(z), atol=1e-12)
+    np.testing.assert_allclose(simplex.centered(z).sum(1), 0, atol=1e-12)
 
 
 def test_logarithms_are_clipped_on_both_sides_and_not_renormalised():
@@ -90,7 +90,7 @@ def test_inputs_are_left_alone(rng):
     for function in (
         simplex.softmax,
         simplex.log_softmax,
-        simplex.centred,
+        simplex.centered,
         simplex.finite_logits,
     ):
         function(z)

@@ -9,9 +9,9 @@ from calibrant._validation import as_array
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([[0.5, 0.5], [1.0]], "row 1 has 1 values and row 0 has 2"),
-        ([[0.5, 0.5], 1.0], "row 1 is a single value and row 0 has 2"),
-        ([1.0, [0.5, 0.5]], "row 1 has 2 values and row 0 is a single value"),
+        ([[0.5, 0.5], [1.0]], "Row 1 has 1 value, but row 0 has 2 values"),
+        ([[0.5, 0.5], 1.0], "Row 1 has a single value without a list, but row 0 has 2 values"),
+        ([1.0, [0.5, 0.5]], "Row 1 has 2 values, but row 0 has a single value without a list"),
     ],
 )
 def test_ragged_rows_are_named(rows, message):
@@ -20,7 +20,7 @@ def test_ragged_rows_are_named(rows, message):
 
 
 def test_what_has_no_order_is_refused():
-    with pytest.raises(TypeError, match="a set has no order"):
+    with pytest.raises(TypeError, match="A set has no order"):
         as_array({1, 2})
 
 

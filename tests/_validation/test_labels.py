@@ -1,4 +1,4 @@
-"""Labels become column codes; what is missing, or could mean two things, is said."""
+"""Labels become column codes; missing and ambiguous labels are reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from calibrant._validation._labels import (
     encode_labels,
     is_one_hot,
     raise_if_missing,
-    remark_count_from_one,
+    warn_count_from_one,
 )
 from calibrant.exceptions import DataWarning
 
@@ -32,7 +32,9 @@ def test_text_labels_are_matched_by_classes_in_the_order_of_the_columns():
 
 
 def test_text_labels_without_classes_are_matched_in_sorted_order():
-    with pytest.warns(DataWarning, match="taken to be the classes 'cat', 'dog', 'owl', in sorted"):
+    with pytest.warns(
+        DataWarning, match="assumed to be the classes 'cat', 'dog', 'owl', in sorted"
+    ):
         codes, classes = encode_labels(["owl", "cat", "dog"], 3)
     assert codes.tolist() == [2, 0, 1]
     assert classes.tolist() == ["cat", "dog", "owl"]
@@ -45,19 +47,29 @@ def test_integer_labels_can_be_given_classes():
 @pytest.mark.parametrize(
     ("labels", "n_classes", "classes", "message"),
     [
-        ([0, 3], 3, None, r"label 3 in row 1 is out of range: .* 0\.\.2; .*classes="),
-        ([0, -1], 3, None, r"label -1 in row 1"),
-        (["cat", "dog"], 3, None, r"2 different values \('cat', 'dog'\) for 3 columns: .*classes="),
+        ([0, 3], 3, None, r"Label 3 in row 1 is out of range: .* 0 to 2. .*classes="),
+        ([0, -1], 3, None, r"Label -1 in row 1"),
+        ([1, 2, 3], 3, None, r"Pass classes=range\(1, 4\) if this is the order of the columns"),
+        ([-1, 1], 2, None, r"Pass classes=\[-1, 1\] if this is the order of the columns"),
+        ([0, 1, 2], 2, None, r"Pass scores with one column per class"),
+        (
+            ["cat", "dog"],
+            3,
+            None,
+            r"2 different values \('cat', 'dog'\), but the scores have 3 columns. .*classes=",
+        ),
+        (["a", "b", "c"], 2, None, r"but the scores have 2 columns. Pass scores with one column"),
         (
             ["cat", "fox"],
             2,
             ["cat", "dog"],
-            r"label 'fox' in row 1 is not among the classes 'cat', 'dog'",
+            r"Label 'fox' in row 1 is not among the classes 'cat', 'dog'",
         ),
-        ([], 2, None, r"labels are empty"),
-        ([[0, 1]], 2, None, r"got shape \(1, 2\); for these one-hot rows pass np.argmax"),
-        ([0, 1], 3, ["a", "b"], r"name each of the 3 columns once, got 2"),
-        ([0, 1], 2, ["a", "a"], r"must be different from each other"),
+        ([], 2, None, r"Labels are empty"),
+        (None, 2, None, r"got the single value None. Pass one label per row"),
+        ([[0, 1]], 2, None, r"got shape \(1, 2\). These rows are one-hot. Pass np.argmax"),
+        ([0, 1], 3, ["a", "b"], r"one label for each of the 3 columns of scores, got 2"),
+        ([0, 1], 2, ["a", "a"], r"must not contain duplicates"),
     ],
 )
 def test_bad_labels_are_named_with_the_remedy(labels, n_classes, classes, message):
@@ -77,8 +89,8 @@ def test_classes_default_to_the_columns():
 @pytest.mark.parametrize(
     ("classes", "message"),
     [
-        ("a,b", r"a list of labels, got the text 'a,b'; for example classes=\['a', 'b'\]"),
-        ({"a", "b"}, "a set has no order: pass a list"),
+        ("a,b", r"got the string 'a,b'. Pass, for example, classes=\['a', 'b'\]"),
+        ({"a", "b"}, "a set has no order. Pass a list"),
         ({"a": 0, "b": 1}, "a dict has no order"),
     ],
 )
@@ -112,7 +124,7 @@ def test_a_label_that_reads_nan_is_a_label():
 
 
 def test_whole_floats_below_the_number_of_columns_are_columns_and_it_is_said():
-    with pytest.warns(DataWarning, match=r"taken to be column indices 0\.\.2"):
+    with pytest.warns(DataWarning, match=r"assumed to be column indices 0\.\.2"):
         codes, classes = encode_labels([2.0, 0.0], 3)
     assert codes.tolist() == [2, 0]
     assert classes.tolist() == [0.0, 1.0, 2.0]
@@ -121,7 +133,7 @@ def test_whole_floats_below_the_number_of_columns_are_columns_and_it_is_said():
 def test_other_floats_are_classes_in_increasing_order_and_it_is_said():
     with pytest.warns(DataWarning, match=r"the classes -1\.0, 1\.0, in this order"):
         assert encode_labels([1.0, -1.0, 1.0], 2)[0].tolist() == [1, 0, 1]
-    with pytest.raises(ValueError, match="2 different values"):
+    with pytest.raises(ValueError, match=r"2 different values .*look like scores or a conti"):
         encode_labels([0.5, 1.5], 3)
 
 
@@ -141,18 +153,18 @@ def test_one_hot_rows_hold_a_single_one(table, expected):
 
 
 @pytest.mark.parametrize(
-    ("shape", "message"), [((3, 1), r"pass np\.ravel"), ((2, 3, 4), "are not one-hot")]
+    ("shape", "message"), [((3, 1), r"Pass np\.ravel"), ((2, 3, 4), "are not one-hot")]
 )
 def test_labels_of_another_shape_are_told_what_to_pass(shape, message):
     with pytest.raises(ValueError, match=message):
         encode_labels(np.ones(shape, dtype=int), 3)
 
 
-def test_labels_that_seem_to_count_from_one_are_remarked():
+def test_labels_that_seem_to_count_from_one_give_a_warning():
     proba = np.full((20, 2), 0.5)
-    with pytest.warns(DataWarning, match=r"0 never occurs, although column 0 expects it 10 times"):
-        remark_count_from_one(np.ones(20, dtype=int), proba)
-    remark_count_from_one(np.ones(5, dtype=int), proba[:5])  # too few rows to say
+    with pytest.warns(DataWarning, match=r"0 never occurs, although .* sum to 10 expected rows"):
+        warn_count_from_one(np.ones(20, dtype=int), proba)
+    warn_count_from_one(np.ones(5, dtype=int), proba[:5])  # too few rows to say
 
 
 def test_labels_and_classes_that_cannot_be_ordered_together_are_named():

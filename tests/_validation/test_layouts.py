@@ -29,15 +29,15 @@ def test_the_axes_that_may_hold_the_classes_leave_the_shape_of_the_labels():
     assert class_axes((2,), (2, 3, 4)) == []
 
 
-def test_what_cannot_be_flattened_is_said(rng):
+def test_predictions_that_cannot_be_flattened_raise(rng):
     scores, labels = rng.normal(size=(2, 3, 4)), np.zeros((2, 4), dtype=int)
-    with pytest.raises(ValueError, match="every label is 0, the ignore_label: nothing is left"):
+    with pytest.raises(ValueError, match=r"Every label is 0, which is ignore_label. Pass an"):
         flatten_predictions(labels, scores, ignore_label=0)
-    with pytest.raises(ValueError, match="need an axis of cases and one of classes"):
+    with pytest.raises(ValueError, match="at least two axes, one of cases and one of classes"):
         flatten_predictions([0], [0.5])
     with pytest.raises(ValueError, match="axis 5 is out of bounds"):
         flatten_predictions(labels, scores, class_axis=5)
-    with pytest.raises(ValueError, match=r"rows of the shape that it is given, \(8, 3\); got"):
+    with pytest.raises(ValueError, match=r"array of the shape of its argument, \(8, 3\), got"):
         map_scores(lambda rows: rows[:, 0], scores)
 
 

@@ -32,17 +32,17 @@ def test_full_precision_has_no_tolerance_of_rounding(rng):
         check_scores(rows * 1.00001)
 
 
-def test_repairs_of_rounded_rows_are_a_remark_unless_another_is_told():
-    rounded, told = [[0.33, 0.33, 0.33]], []
+def test_repairs_of_rounded_rows_are_a_warning_or_a_note():
+    rounded, notes = [[0.33, 0.33, 0.33]], []
     with pytest.warns(DataWarning, match="divided by their sum"):
         np.testing.assert_allclose(check_scores(rounded), 1 / 3)
-    np.testing.assert_allclose(check_scores(rounded, note=told.append), 1 / 3)
-    assert "divided by their sum" in told[0]
+    np.testing.assert_allclose(check_scores(rounded, note=notes.append), 1 / 3)
+    assert "divided by their sum" in notes[0]
 
 
 def test_slack_is_for_rows_that_nobody_can_divide(rng):
     rows = rng.dirichlet(np.ones(4), 50) * 0.995
-    with pytest.warns(DataWarning, match="up to 0.01 is taken"):
+    with pytest.warns(DataWarning, match="the tolerance is 0.01"):
         np.testing.assert_allclose(check_scores(rows, slack=0.01).sum(axis=1), 1)
 
 
@@ -62,10 +62,11 @@ def test_one_log_probability_a_row_is_that_of_class_one():
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        ([[0.5, -1.0]], "is 0.5: the logarithm of a probability is at most 0"),
-        ([[-3.0, -3.0]], "of row 0 sum to 0.0995741 instead of 1 .* inputs='logits'"),
-        ([[np.nan, -1.0]], "row 0 of the log-probabilities"),
-        ([0.5], "is 0.5: the logarithm of a probability is at most 0"),
+        ([[0.5, -1.0]], "is 0.5, but the logarithm of a probability is at most 0. .*'logits'"),
+        ([[-3.0, -3.0]], "Row 0 .* sum to 0.0995741 instead of 1. .* inputs='logits'"),
+        ([[np.nan, -1.0]], "Row 0 of the log-probabilities"),
+        ([0.5], "is 0.5, but the logarithm of a probability is at most 0. .*inputs='proba'"),
+        ([[0.5, 0.5]], "These look like probabilities. Pass inputs='proba'"),
     ],
 )
 def test_what_is_no_log_probability_is_named(scores, message):

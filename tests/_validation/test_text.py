@@ -15,11 +15,11 @@ def test_long_lists_are_shortened_and_counted():
 
 
 def test_an_unknown_name_suggests_the_nearest_and_lists_all():
-    said = unknown_name("method", "temprature", ["identity", "temperature"], "a calibrator")
-    expected = "did you mean 'temperature'? valid are identity, temperature, or a calibrator"
-    assert said == f"unknown method 'temprature'; {expected}"
+    message = unknown_name("method", "temprature", ["identity", "temperature"], "a calibrator")
+    expected = "Did you mean 'temperature'? Valid names are identity, temperature, or a calibrator."
+    assert message == f"Unknown method 'temprature'. {expected}"
     assert unknown_name("method", "magic", ["identity"]) == (
-        "unknown method 'magic'; valid are identity"
+        "Unknown method 'magic'. Valid names are identity."
     )
 
 

@@ -92,32 +92,37 @@ def test_minus_infinity_is_a_legal_logit():
 @pytest.mark.parametrize(
     ("scores", "inputs", "message"),
     [
-        ([[0.5, np.nan]], "proba", r"row 0, column 1 .* is nan: remove or impute"),
+        ([[0.5, np.nan]], "proba", r"Row 0, column 1 .* is nan, but .* Remove or impute"),
         (
             [[0.5, 0.5], [1.2, -0.2]],
             "proba",
-            r"row 1, column 0 .* is 1.2, outside \[0, 1\]: pass inputs='logits'",
+            r"Row 1, column 0 .* is 1.2, outside \[0, 1\]. Pass inputs='logits'",
         ),
         ([[1.0 + 1e-4, -1e-4]], "proba", r"outside \[0, 1\]"),
         (
             [[0.5, 0.5], [0.9, 0.9]],
             "proba",
-            r"row 1 of the probabilities sums to 1.8 instead of 1: if .* divide by .*; if not",
+            r"Row 1 of the probabilities sums to 1.8 instead of 1. Pass p / p.sum.* for counts or "
+            r"shares, or inputs='logits' for raw scores",
         ),
         (
             [[3.1, -2.0, 0.4]],
             "proba",
-            r"row 0, column 0 .* is 3.1, .*pass inputs='logits' for raw scores",
+            r"Row 0, column 0 .* is 3.1, .*Pass inputs='logits' for raw scores",
         ),
-        ([1.5, 0.2], "proba", r"row 0, column 0 .* is 1.5"),
-        ([[0.0, np.inf]], "logits", r"row 0 of the logits .* NaN, \+inf and rows of only -inf"),
-        ([[0.0, 1.0], [np.nan, 1.0]], "logits", r"row 1 of the logits"),
-        ([[-np.inf, -np.inf]], "logits", r"row 0 of the logits"),
-        (np.zeros((0, 3)), "proba", r"scores are empty"),
+        ([1.5, 0.2], "proba", r"Row 0, column 0 .* is 1.5"),
+        (
+            [[0.0, np.inf]],
+            "logits",
+            r"Row 0 of the logits .* NaN, \+inf, values above 1e\+30 and rows with only -inf",
+        ),
+        ([[0.0, 1.0], [np.nan, 1.0]], "logits", r"Row 1 of the logits"),
+        ([[-np.inf, -np.inf]], "logits", r"Row 0 of the logits"),
+        (np.zeros((0, 3)), "proba", r"Scores are empty"),
         (
             [[1.0], [1.0]],
             "proba",
-            r"one column per class is needed; for a binary problem pass scores\[:, 0\]",
+            r"one column per class is needed. For a binary problem, pass .* scores\[:, 0\]",
         ),
         (np.ones((2, 2, 2)), "proba", r"got shape \(2, 2, 2\)"),
         (0.5, "proba", r"got shape \(\)"),
@@ -130,8 +135,10 @@ def test_bad_scores_are_named_with_the_remedy(scores, inputs, message):
 
 
 def test_text_is_no_score():
-    with pytest.raises(TypeError, match="scores must be numbers"):
+    with pytest.raises(TypeError, match="Scores must be numbers, but row 0, column 0 is 'a'"):
         check_scores([["a", "b"]])
+    with pytest.raises(TypeError, match=r"row 1, column 0 is '0,5'. Pass only the columns of"):
+        check_scores([["0.5", "0.5"], ["0,5", "0,5"]])
 
 
 def test_the_tolerance_of_row_sums_follows_the_dtype():
@@ -147,9 +154,9 @@ def test_class_wise_claims_need_not_sum_to_one_but_stay_in_the_unit_interval():
         check_scores([[0.9, 1.9]], sum_to_one=False)
 
 
-def test_rounded_rows_can_be_renormalised():
+def test_rounded_rows_can_be_renormalized():
     np.testing.assert_allclose(check_scores([[0.3, 0.3]], renormalize=True), [[0.5, 0.5]])
-    with pytest.raises(ValueError, match=r"row 0 .* cannot be renormalised"):
+    with pytest.raises(ValueError, match=r"Row 0 .* cannot be renormalized"):
         check_scores([[0.0, 0.0]], renormalize=True)
 
 
@@ -162,10 +169,11 @@ def test_missing_weights_are_ones_without_memory():
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        ([1.0, -1.0], r"row 1 is -1.0: weights must be finite and not negative"),
+        ([1.0, -1.0], r"row 1 is -1.0, but weights must be finite and not negative"),
         ([1.0, np.nan], r"row 1 is nan"),
-        ([0.0, 0.0], r"all sample weights are zero"),
+        ([0.0, 0.0], r"All sample weights are zero"),
         ([1.0], r"must have shape \(2,\)"),
+        ([[1.0], [1.0]], r"must have shape \(2,\), got shape \(2, 1\). Pass np.ravel"),
     ],
 )
 def test_bad_weights_are_named(weight, message):
@@ -174,17 +182,17 @@ def test_bad_weights_are_named(weight, message):
 
 
 def test_lengths_that_differ_are_named():
-    with pytest.raises(ValueError, match="y has 3 rows, scores has 2 rows"):
+    with pytest.raises(ValueError, match="labels have 3 rows, but the scores have 2 rows"):
         check_predictions([0, 1, 2], P)
     check_same_length(a=P, b=P)
 
 
 def test_counts_and_options_say_what_must_hold():
-    with pytest.raises(ValueError, match="n_bins must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_bins must be an integer of at least 1, got 0"):
         check_count(0, "n_bins")
     with pytest.raises(ValueError, match=r"got 2\.5"):
         check_count(2.5, "n_bins")
-    with pytest.raises(ValueError, match="strategy must be one of 'a', 'b'; got 'c'"):
+    with pytest.raises(ValueError, match="strategy must be one of 'a', 'b', got 'c'"):
         check_option("c", "strategy", ("a", "b"))
 
 

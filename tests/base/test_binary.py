@@ -86,9 +86,9 @@ def test_rows_needed_are_two_unless_a_method_says_otherwise():
     ("points", "by_class", "message"),
     [
         ([5, 5], True, "one for each of the 3 classes"),
-        ([5, 5, 0], True, "points_per_bin must be a whole number"),
-        ([5, 5, 5], False, "one number where claims are about no single class"),
-        (0, False, "points_per_bin must be a whole number"),
+        ([5, 5, 0], True, "points_per_bin must be an integer"),
+        ([5, 5, 5], False, "this notion has no binary problem per class"),
+        (0, False, "points_per_bin must be an integer"),
     ],
 )
 def test_points_per_bin_that_do_not_suit_the_claims_are_refused(points, by_class, message):

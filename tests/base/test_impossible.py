@@ -11,7 +11,7 @@ from calibrant.exceptions import DataWarning
 
 def test_rows_whose_truth_was_called_impossible_are_counted():
     z = np.array([[0.0, -np.inf], [0.0, 1.0], [0.0, -np.inf]])
-    with pytest.warns(DataWarning, match="Name: 1 of 3 rows have a true class of score -inf"):
+    with pytest.warns(DataWarning, match="Name: the true class of 1 of 3 rows has the score -inf"):
         warn_impossible(
             "Name", ArraySample(z, np.array([1, 0, 1]), np.array([1.0, 1.0, 0.0])), "logits"
         )
@@ -22,7 +22,7 @@ def test_two_votes_in_a_hundred_may_be_zero():
     p[:4] = [1.0, 0.0]
     warn_impossible("Name", ArraySample(p, y, np.ones(200)), "proba")
     p[4] = [1.0, 0.0]
-    with pytest.warns(DataWarning, match="5 of 200 rows have a true class of score zero"):
+    with pytest.warns(DataWarning, match="true class of 5 of 200 rows has the score zero"):
         warn_impossible("Name", ArraySample(p, y, np.ones(200)), "proba")
 
 
@@ -38,5 +38,5 @@ def test_impossible_rows_are_counted_however_many_classes_there_are(least, count
 def test_methods_that_take_no_logarithms_have_nothing_to_say():
     score, y = [0.0, 0.0, 1.0, 0.5], [0, 1, 1, 0]
     IsotonicCalibration().fit(score, y)
-    with pytest.warns(DataWarning, match="PlattScaling: 1 of 4 rows"):
+    with pytest.warns(DataWarning, match="PlattScaling: the true class of 1 of 4 rows"):
         PlattScaling().fit(score, y)

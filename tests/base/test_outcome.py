@@ -71,7 +71,7 @@ def test_a_composite_warns_once_with_how_many_and_the_remedy_of_its_parts(
 ):
     P, y = separable(rng)
     message = the_warning(lambda: calibrator.fit(P, y))
-    assert message.startswith(f"{type(calibrator).__name__}: {count} did not converge: ")
+    assert message.startswith(f"{type(calibrator).__name__}: {count} did not converge. The scores ")
     assert "separate the calibration labels perfectly" in message
     assert remedy in message
     assert message.count("separate the calibration labels") == 1
@@ -156,7 +156,7 @@ class Mine(BaseCalibrator):
 
 
 class MineWithAdvice(Mine):
-    remedies: ClassVar = {Outcome.STALLED: "ask Jane"}
+    remedies: ClassVar = {Outcome.STALLED: "Ask Jane."}
 
 
 def test_storing_an_outcome_keeps_its_numbers_and_does_not_warn(rng):
@@ -169,12 +169,12 @@ def test_storing_an_outcome_keeps_its_numbers_and_does_not_warn(rng):
 def test_every_outcome_but_convergence_is_said_with_a_remedy(rng, outcome):
     P, y = rng.dirichlet(np.ones(3), 30), np.arange(30) % 3
     message = the_warning(lambda: Mine(outcome).fit(P, y))
-    assert message == f"Mine: {outcome.value}: {REMEDIES[outcome]}"
+    assert message == f"Mine: {outcome.value}. {REMEDIES[outcome]}"
 
 
 def test_the_remedy_of_the_estimator_goes_before_that_for_all(rng):
     P, y = rng.dirichlet(np.ones(3), 30), np.arange(30) % 3
-    assert the_warning(lambda: MineWithAdvice().fit(P, y)).endswith(": ask Jane")
+    assert the_warning(lambda: MineWithAdvice().fit(P, y)).endswith(". Ask Jane.")
 
 
 def test_an_ensemble_says_how_its_temperature_ended(rng):

@@ -44,7 +44,7 @@ def test_probabilities_are_clipped_and_not_renormalised():
         np.testing.assert_allclose(np.exp(seen), [[0.999, 1e-3, 1e-3], P[1]])
 
 
-def test_logits_are_centred_normalised_or_made_probabilities_by_form(rng):
+def test_logits_are_centered_normalised_or_made_probabilities_by_form(rng):
     z, y = data(rng)
     np.testing.assert_allclose(
         Seen(inputs="logits").fit(z, y).u_, z - z.mean(axis=1, keepdims=True), atol=1e-12

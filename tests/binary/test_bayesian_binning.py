@@ -116,7 +116,7 @@ def test_it_calibrates_overconfident_scores(rng):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_models": 0}, "n_models must be a whole number"),
+        ({"n_models": 0}, "n_models must be an integer"),
         ({"prior_strength": 0.0}, "prior_strength must be a positive"),
     ],
 )

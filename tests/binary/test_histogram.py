@@ -429,12 +429,12 @@ def test_prediction_before_the_fit_raises():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_bins": 0}, "n_bins must be a whole number"),
-        ({"points_per_bin": 2.5}, "points_per_bin must be a whole number"),
-        ({"points_per_bin": [50, 60]}, "one number per class is for MulticlassToBinary"),
+        ({"n_bins": 0}, "n_bins must be an integer"),
+        ({"points_per_bin": 2.5}, "points_per_bin must be an integer"),
+        ({"points_per_bin": [50, 60]}, "For one number per class, use MulticlassToBinary"),
         ({"strategy": "kmeans"}, "strategy must be one of"),
         ({"boundary": "open"}, "boundary must be one of"),
-        ({"delta": -1.0}, r"delta must lie in \[0, 1\)"),
+        ({"delta": -1.0}, r"delta must be at least 0 and below 1"),
     ],
 )
 def test_a_wrong_parameter_is_named(parameters, message):

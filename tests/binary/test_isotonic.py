@@ -18,7 +18,7 @@ def test_by_hand():
     # .3 and .4 fall from 1 to 0 and are pooled to 1/2.
     isotonic = IsotonicCalibration().fit([0.1, 0.3, 0.4, 0.9], [0, 1, 0, 1])
     assert isotonic.edges_.tolist() == [0.1, 0.4, 0.9]
-    assert isotonic.centres_.tolist() == [0.1, 0.35, 0.9]
+    assert isotonic.centers_.tolist() == [0.1, 0.35, 0.9]
     assert isotonic.values_.tolist() == [0, 0.5, 1]
 
 
@@ -28,7 +28,7 @@ def test_a_step_ends_at_the_last_score_of_its_block():
     assert isotonic.predict_proba(scores)[:, 1].tolist() == [0, 0, 0.5, 0.5, 1, 1, 1]
 
 
-def test_linear_joins_the_block_centres():
+def test_linear_joins_the_block_centers():
     isotonic = IsotonicCalibration("linear").fit([0.1, 0.3, 0.4, 0.9], [0, 1, 0, 1])
     scores = [0.0, 0.1, 0.225, 0.35, 0.625, 0.9, 1.0]
     np.testing.assert_allclose(isotonic.predict_proba(scores)[:, 1], [0, 0, 0.25, 0.5, 0.75, 1, 1])

@@ -100,5 +100,5 @@ def test_logits_beyond_the_floor_of_probabilities_are_used_as_they_are(rng):
 
 
 def test_a_bad_floor_is_refused():
-    with pytest.raises(ValueError, match="eps must lie"):
+    with pytest.raises(ValueError, match=r"eps must be a number between 0 and 0.5"):
         PlattScaling(eps=0.7).fit([0.2, 0.8], [0, 1])

@@ -62,7 +62,7 @@ def test_the_fewest_knots_still_hold_every_line(runout, fewest):
     knots = np.linspace(0, 1, fewest)
     t = np.linspace(0, 1, 20)
     np.testing.assert_allclose(_spline_basis(knots, runout)(t) @ (2 * knots + 1), 2 * t + 1)
-    with pytest.raises(ValueError, match=f"n_knots must be a whole number of at least {fewest}"):
+    with pytest.raises(ValueError, match=f"n_knots must be an integer of at least {fewest}"):
         SplineCalibration(fewest - 1, runout=runout).fit([0.2, 0.8], [0, 1])
 
 
@@ -265,7 +265,8 @@ def test_a_quadratic_program_that_is_cut_short_warns(rng, monkeypatch):
     monkeypatch.setattr("calibrant.binary.spline._MAX_ROUNDS", 1)
     spline = SplineCalibration(14, constrained=True)
     with pytest.warns(
-        ConvergenceWarning, match="SplineCalibration: the iteration limit .* use fewer knots"
+        ConvergenceWarning,
+        match="SplineCalibration: the fit reached its iteration limit .* Reduce n_knots",
     ) as caught:
         spline.fit(*steep(rng))
     assert caught[0].filename == __file__

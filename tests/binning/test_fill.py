@@ -119,7 +119,7 @@ def test_bins_must_be_bins(data):
     claims = as_notion("class-wise").claims(proba, y, weight)
     with pytest.raises(TypeError, match="fitted binning calibrator or a Bins object, got int"):
         bin_table(claims, bins=15)
-    with pytest.raises(ValueError, match="n_bins must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="n_bins must be an integer of at least 1"):
         bin_table(claims, n_bins=0)
     with pytest.raises(ValueError, match="strategy must be one of 'uniform', 'quantile', 'unique'"):
         bin_table(claims, strategy="kmeans")

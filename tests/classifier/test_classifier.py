@@ -55,7 +55,7 @@ _OTHER_KINDS = [
 @parametrize_with_checks(
     [CalibratedClassifier(LogisticRegression(), calibrator) for calibrator in _QUICK]
 )
-@pytest.mark.filterwarnings("ignore:the smallest class has")  # of scikit-learn's tiny data
+@pytest.mark.filterwarnings("ignore:The smallest class has")  # of scikit-learn's tiny data
 def test_scikit_learn_checks_hold(estimator, check):
     check(estimator)
 
@@ -339,7 +339,7 @@ def test_a_class_with_one_row_is_missing_from_a_fold_and_kept(iris, estimator):
     X, y = iris
     rows = np.flatnonzero((y < 2) | (np.arange(len(y)) == 120))
     model = CalibratedClassifier(estimator, calibrant.TemperatureScaling(0.25))
-    with pytest.warns(DataWarning, match="the smallest class has 1 row, fewer than the 5 folds"):
+    with pytest.warns(DataWarning, match="The smallest class has 1 row, fewer than the 5 folds"):
         model.fit(X[rows], y[rows])
     proba = model.predict_proba(X)
     assert proba.shape == (150, 3)

@@ -64,7 +64,7 @@ def refused(capsys, *arguments):
     before = sorted(os.listdir("."))
     printed = command(capsys, *arguments, code=2)
     assert printed.out == ""
-    remarks = ("reading ", "the labels are taken for")
+    remarks = ("Reading ", "The labels are assumed to be")
     lines = [line for line in printed.err.splitlines() if not line.startswith(remarks)]
     assert len(lines) == 1, printed.err
     assert lines[0].startswith("calibrant: ")
@@ -179,7 +179,7 @@ def test_sql_reads_the_columns_that_files_of_such_scores_have(inputs, prefix, fo
 def test_export_says_what_it_cannot_do(files, capsys):
     command(capsys, "fit", "predictions.csv", "-m", "temperature", "-o", "model.json", "-q")
     said = refused(capsys, "export", "model.json", "--to", "pythn", "-o", "out")
-    assert "did you mean 'python'" in said
+    assert "Did you mean 'python'" in said
     said = refused(
         capsys, "export", "model.json", "--to", "sql", "--compose", "net.onnx", "-o", "out"
     )
@@ -342,22 +342,24 @@ def test_a_split_of_an_npz_file_is_chosen_by_name(data, folder, capsys):
     assert json.loads(printed.out)["log_loss"] == pytest.approx(
         calibrant.evaluate(labels, 2 * logits, inputs="logits").log_loss
     )
-    assert "choose test or val by --split" in refused(capsys, "evaluate", "all.npz")
+    assert "Pass --split with test or val" in refused(capsys, "evaluate", "all.npz")
 
 
 def test_rounded_rows_are_taken_with_a_note_unless_renormalize_says_so(data, folder, capsys):
     proba, _, labels = data
     np.savez("rounded.npz", probs=proba.round(2), labels=labels)
     noted = command(capsys, "evaluate", "rounded.npz", "--json")
-    assert re.search(r"note: rows .* miss one by rounding \(row \d+ .*; --renormalize", noted.err)
+    assert re.search(
+        r"note: Rows .* because of rounding \(row \d+ .* pass --renormalize", noted.err
+    )
     said = command(capsys, "evaluate", "rounded.npz", "--renormalize", "--json")
     assert "rounding" not in said.err
     assert noted.out == said.out
-    with pytest.warns(DataWarning, match="miss one by rounding"):
+    with pytest.warns(DataWarning, match="do not sum to 1 because of rounding"):
         own = calibrant.evaluate(labels, proba.round(2))
     assert json.loads(noted.out)["log_loss"] == pytest.approx(own.log_loss, abs=1e-12)
     np.savez("wrong.npz", probs=proba * 0.9, labels=labels)
-    assert "or --renormalize for rounded rows" in refused(capsys, "evaluate", "wrong.npz")
+    assert "Pass --renormalize for counts or shares" in refused(capsys, "evaluate", "wrong.npz")
 
 
 # What is said
@@ -367,7 +369,8 @@ def test_what_was_guessed_is_said_aloud_and_quiet_is_quiet(files, capsys):
     printed = command(capsys, "evaluate", "predictions.csv")
     assert (
         printed.err
-        == "reading p_cat, p_dog, p_eel, p_fox as probabilities of 4 classes, 'y' as the label\n"
+        == "Reading p_cat, p_dog, p_eel, p_fox as probabilities of 4 classes, and 'y' as "
+        "the label.\n"
     )
     assert command(capsys, "evaluate", "predictions.csv", "--quiet").err == ""
     assert (
@@ -409,7 +412,7 @@ def test_usage_errors_are_one_line(files, capsys):
     assert "No such option" in refused(capsys, "evaluate", "predictions.csv", "--labl", "y")
     assert "Missing option '--output'" in refused(capsys, "fit", "predictions.csv")
     assert "--seed" in refused(capsys, "fit", "predictions.csv", "-o", "m.json", "--seed", "x")
-    assert "unknown method 'magic'" in refused(
+    assert "Unknown method 'magic'" in refused(
         capsys, "fit", "predictions.csv", "-m", "magic", "-o", "m.json"
     )
     assert "notion= is only allowed for the binary methods" in refused(
@@ -434,24 +437,24 @@ def test_bad_files_are_one_line(files, data, capsys):
     np.savez("nothing.npz", weights=proba)
     np.savez("short.npz", probs=proba, labels=labels[:-1])
     expected = {
-        "absent.csv": "there is no file absent.csv",
+        "absent.csv": "File absent.csv does not exist",
         "directory.csv": "is a directory",
         "empty.csv": "empty.csv cannot be read: Empty CSV file",
         "empty.parquet": "empty.parquet cannot be read",
         "empty.npz": "empty.npz cannot be read",
         "header.csv": "header.csv has no rows",
-        "text.csv": "column 'p_b' should hold numbers, but holds text",
+        "text.csv": "Column 'p_b' must hold numbers, but holds text",
         "sums.csv": (
-            "row 1 (line 3) of the probabilities sums to 1.8 instead of 1: say --logits for raw "
-            "scores"
+            "Row 1 (line 3) of the probabilities sums to 1.8 instead of 1. Pass --renormalize for "
+            "counts or shares, or --logits for raw scores."
         ),
-        "unknown.csv": "label 'c' in row 1 is not among the classes a, b",
-        "missing.csv": "row 1 (line 3), column 'p_b' of the probabilities is nan",
+        "unknown.csv": "Label 'c' in row 1 is not among the classes a, b",
+        "missing.csv": "Row 1 (line 3), column 'p_b' of the probabilities is nan",
         "ragged.csv": "Expected 3 columns, got 2",
         "twice.csv": "several columns 'p_a'",
-        "other.txt.gz": "an ending that is not known",
-        "nothing.npz": "must have an array probs or logits; it has weights",
-        "short.npz": "labels have shape (299,), the scores 300 rows",
+        "other.txt.gz": "an unknown file extension",
+        "nothing.npz": "must have an array probs or logits, but it has weights",
+        "short.npz": "labels have shape (299,), but the scores have 300 rows",
     }
     for name, reason in expected.items():
         assert reason in refused(capsys, "evaluate", name), name
@@ -472,28 +475,28 @@ def test_rows_of_later_blocks_are_named_by_their_number_in_the_file(
     proba[123] *= 2
     table = pa.table({**{f"p_{k}": proba[:, k] for k in range(4)}, "label": labels})
     pa_parquet.write_table(table, "bad.parquet")
-    assert "row 123" in refused(capsys, "evaluate", "bad.parquet")
+    assert "Row 123" in refused(capsys, "evaluate", "bad.parquet")
 
 
 def test_missing_and_wrong_columns_are_named(files, capsys):
     assert "no column 'truth'" in refused(capsys, "evaluate", "predictions.csv", "--label", "truth")
-    assert "no column matches 'q_*'" in refused(
+    assert "No column matches 'q_*'" in refused(
         capsys, "evaluate", "predictions.csv", "--proba", "q_*"
     )
-    assert "exclude each other" in refused(
+    assert "Pass --proba or --logits, not both" in refused(
         capsys, "evaluate", "predictions.csv", "--proba", "p_*", "--logits", "z_*"
     )
-    assert "--classes names 2 classes" in refused(
+    assert "--classes has 2 labels, but the file has 4 score columns" in refused(
         capsys, "evaluate", "predictions.csv", "--classes", "a,b"
     )
 
 
 def test_a_model_that_does_not_fit_is_refused(files, data, capsys):
     command(capsys, "fit", "predictions.csv", "-m", "temperature", "-o", "model.json")
-    assert "the model has 4 classes" in refused(
+    assert "The model has 4 classes" in refused(
         capsys, "apply", "model.json", "predictions.csv", "--proba", "p_cat,p_dog", "-o", "out.csv"
     )
-    assert "takes probabilities" in refused(
+    assert "fitted on probabilities, but the file holds logits" in refused(
         capsys, "apply", "model.json", "logits.csv", "--logits", "z_*", "-o", "out.csv"
     )
     assert "is not a saved calibrator" in refused(
@@ -508,7 +511,7 @@ def test_unwritable_output_is_refused_before_the_work(files, capsys):
     assert "does not exist" in refused(
         capsys, "apply", "model.json", "predictions.csv", "-o", "no/out.csv"
     )
-    assert "ending that is not known" in refused(
+    assert "unknown file extension" in refused(
         capsys, "apply", "model.json", "predictions.csv", "-o", "out.xyz"
     )
     assert "written as .html, .md or .json" in refused(
@@ -529,7 +532,7 @@ def test_an_error_in_the_middle_leaves_the_old_output(files, data, capsys):
         file.write(
             "p_cat,p_dog,p_eel,p_fox\n" + "0.25,0.25,0.25,0.25\n" * 5 + "0.25,0.25,0.25,0.95\n"
         )
-    assert "row 5" in refused(capsys, "apply", "model.json", "bad.csv", "-o", "out.csv")
+    assert "Row 5" in refused(capsys, "apply", "model.json", "bad.csv", "-o", "out.csv")
     assert Path("out.csv").read_text() == "old"
 
 

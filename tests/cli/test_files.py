@@ -159,7 +159,7 @@ def test_a_bad_row_is_named_and_what_is_odd_is_said_once(file, capsys):
     pa.parquet.write_table(table.set_column(2, "z_fig", pa.array(scores)), file)
     out = file.with_name("model.json")
     assert run(["fit", str(file), "-m", "temperature", "-o", str(out)]) == 2
-    assert "row 432" in capsys.readouterr().err
+    assert "Row 432" in capsys.readouterr().err
     assert not out.exists()
 
 
@@ -170,7 +170,7 @@ def test_rounded_rows_are_repaired_with_one_remark(file, capsys, rng):
     pa.parquet.write_table(table, file)
     out = file.with_name("model.json")
     run(["fit", str(file), "-m", "temperature", "-o", str(out)])
-    assert capsys.readouterr().err.count("--renormalize says so") == 1
+    assert capsys.readouterr().err.count("To avoid this warning, pass --renormalize.") == 1
 
 
 def reported(file, capsys, *options):

@@ -244,7 +244,7 @@ def test_weeks_may_be_missing_and_late(animals, capsys):
 
 @pytest.mark.parametrize(
     ("labels", "message"),
-    [(["cat", "dog", "emu"], "label 'emu' in row"), (["cat", "", "owl"], "is missing")],
+    [(["cat", "dog", "emu"], "Label 'emu' in row"), (["cat", "", "owl"], "is missing")],
 )
 def test_labels_that_were_never_seen_or_have_not_arrived_change_nothing(
     animals, capsys, labels, message

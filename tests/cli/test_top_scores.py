@@ -136,4 +136,4 @@ def test_a_model_of_the_best_classes_asks_for_columns_of_whole_rows_by_an_option
     model, other = fit_model(path, "--n-classes", "6"), path.with_name("other.csv")
     other.write_text(",".join("abcdef") + "\n" + ",".join(["0.5"] * 2 + ["0"] * 4) + "\n")
     error = rejected(capsys, "apply", model, other, "-o", path.with_name("out.csv"))
-    assert "by --log-proba a,b,...;" in error
+    assert "Pass --log-proba a,b,... with the columns" in error

@@ -108,7 +108,7 @@ def targets():
 def test_rows_that_the_library_rejects_are_missing_on_every_target(calibrator, inputs, tmp_path):
     model, _ = fitted(calibrator, 3, inputs)
     for row in INVALID[inputs]:
-        with pytest.raises(ValueError, match="row 0"):
+        with pytest.raises(ValueError, match="Row 0"):
             model.predict_proba([row])
     for name, run in targets().items():
         proba = np.array(run(export.program(model), INVALID[inputs], tmp_path), dtype=float)

@@ -116,7 +116,9 @@ def test_ranks_that_one_tells_are_filled_as_ours():
 def test_a_notion_that_does_not_is_refused():
     lifted = calibrant.MulticlassToBinary(calibrant.PlattScaling(), notion=Even())
     model, _ = fitted(lifted, 4)
-    with pytest.raises(ValueError, match="which columns"):
+    with pytest.raises(
+        ValueError, match=r"must define members\(\), with each column in at most one claim"
+    ):
         export.program(model)
 
 

@@ -65,7 +65,7 @@ def test_a_subclass_is_not_taken_for_its_parent():
 
 
 def test_what_is_no_calibrator_is_refused_by_name():
-    with pytest.raises(TypeError, match="int is no calibrator"):
+    with pytest.raises(TypeError, match="int is not a calibrator"):
         export.program(3)
 
 

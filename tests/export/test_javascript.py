@@ -35,5 +35,5 @@ def test_hostile_class_names_are_text(tmp_path):
 def test_whole_numbers_that_javascript_rounds_are_rejected():
     build = export.Builder(2)
     build.append("softmax", (0,))
-    with pytest.raises(ValueError, match="JavaScript rounds whole numbers"):
+    with pytest.raises(ValueError, match="JavaScript rounds integers"):
         export.to_javascript(build.program("logits", (0, 2**53 + 1), ""))

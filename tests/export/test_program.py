@@ -29,7 +29,7 @@ def test_float32_scores_give_float32_probabilities(tempered):
 
 
 def test_scores_of_other_columns_are_refused(tempered):
-    with pytest.raises(ValueError, match="3 columns"):
+    with pytest.raises(ValueError, match=r"X has shape \(1, 3\), but the program has 2 classes"):
         tempered([[0.2, 0.3, 0.5]])
 
 
@@ -41,12 +41,15 @@ def test_scores_of_other_columns_are_refused(tempered):
         ({"nodes": {}}, "lists"),
         ({"classes": [0]}, "two or more"),
         ({"inputs": "odds"}, "inputs"),
-        ({"nodes": [{"op": "eval", "args": [0], "constants": {}}]}, "no such operation"),
+        ({"nodes": [{"op": "eval", "args": [0], "constants": {}}]}, "it is not an operation"),
         ({"nodes": [{"op": "log", "args": [1], "constants": {}}]}, "come before"),
         ({"nodes": [{"op": "log", "args": [], "constants": {}}]}, "takes 1"),
-        ({"nodes": [{"op": "log", "args": ["0"], "constants": {}}]}, "whole numbers"),
-        ({"nodes": [{"op": "log", "args": [0], "constants": {"by": 1}}]}, "constants are none"),
-        ({"nodes": [{"op": "sum", "args": [0], "constants": {}}]}, "1 columns, not 2"),
+        ({"nodes": [{"op": "log", "args": ["0"], "constants": {}}]}, "must be integers"),
+        ({"nodes": [{"op": "log", "args": [0], "constants": {"by": 1}}]}, "constants must be none"),
+        (
+            {"nodes": [{"op": "sum", "args": [0], "constants": {}}]},
+            "1 columns, but there are 2 classes",
+        ),
         ({"nodes": [7]}, "not a program"),
         ({"classes": [0, 0]}, "must differ"),
         ({"classes": ["a", "\ud800"]}, "surrogates"),
@@ -96,7 +99,7 @@ def test_nan_is_refused(tempered):
         ("bumps", {"centers": [], "heights": [], "width": 1.0}, "a center"),
         ("columns", {"columns": np.array([0.5])}, "columns must be"),
         ("constant", {"values": []}, "must not be empty"),
-        ("top", {"count": 1.0}, "whole number"),
+        ("top", {"count": 1.0}, "must be an integer"),
     ],
 )
 def test_constants_that_do_not_fit_are_refused(op, constants, said):
@@ -107,11 +110,11 @@ def test_constants_that_do_not_fit_are_refused(op, constants, said):
 def test_arguments_that_do_not_fit_are_refused():
     build = Builder(3)
     two = build.append("top", (0,), {"count": 2})
-    with pytest.raises(ValueError, match="do not go with"):
+    with pytest.raises(ValueError, match="must have 1 or 3 columns, got 2"):
         build.append("add", (0, two))
     with pytest.raises(ValueError, match="same number of columns"):
         build.append("mix", (0, two), {"weights": np.zeros(2), "constant": 0.0})
-    with pytest.raises(ValueError, match="3 values for 2"):
+    with pytest.raises(ValueError, match="it needs 2 values for 2 columns, got 3"):
         build.append("put", (0, two, 0))
 
 
@@ -152,14 +155,14 @@ def test_entries_are_taken_only_by_values_that_name_columns():
     two = build.append("columns", (0,), {"columns": [0, 1]})
     top = build.append("top", (0,), {"count": 1})
     for row, label in [(0, 0), (0, three), (two, top)]:
-        with pytest.raises(ValueError, match="must name columns"):
+        with pytest.raises(ValueError, match="must refer to columns"):
             build.append("take", (row, label))
-        with pytest.raises(ValueError, match="must name columns"):
+        with pytest.raises(ValueError, match="must refer to columns"):
             build.append("put", (row, label, top))
 
 
 def test_a_node_must_say_its_width():
-    with pytest.raises(ValueError, match="it has 2 columns"):
+    with pytest.raises(ValueError, match="has 2 columns instead of 3"):
         Program("logits", (0, 1), (Node("softmax", (0,), {}, 3),))
 
 
@@ -167,3 +170,11 @@ def test_the_same_operation_is_written_once():
     build = Builder(3)
     assert build.append("log", (0,)) == build.append("log", (0,))
     assert len(build.nodes) == 1
+
+
+def test_a_wrong_number_of_columns_is_found_before_bad_sums(rng):
+    proba = rng.dirichlet(np.ones(3), 30)
+    exported = program(calibrant.Identity().fit(proba, np.arange(30) % 3))
+    for scores in (proba[:, :2], proba[:, 0]):
+        with pytest.raises(ValueError, match=r"but the program has 3 classes. Pass one column per"):
+            exported(scores)

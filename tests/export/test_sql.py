@@ -45,14 +45,14 @@ def test_hostile_names_of_columns_and_classes_are_quoted(dialect):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"columns": ["a"]}, "name the 2 columns"),
-        ({"columns": ["a", "a"]}, "each once"),
-        ({"columns": ["a", "A"]}, "each once"),
+        ({"columns": ["a"]}, "contain 2 different names of score columns"),
+        ({"columns": ["a", "a"]}, "contain 2 different names of score columns"),
+        ({"columns": ["a", "A"]}, "contain 2 different names of score columns"),
         ({"columns": ["a", "b"], "keep": ["CALIBRANT_0"]}, "must not begin"),
-        ({"columns": ["a", "b"], "keep": ["id", "ID"]}, "would be called 'ID'"),
-        ({"columns": ["a", "b"], "keep": ["Calibrated_1"]}, "would be called 'Calibrated_1'"),
-        ({"columns": ["a", "b"], "keep": ["calibrated_label"]}, "would be called"),
-        ({"columns": ["a", "b"], "dialect": "duckbd"}, "did you mean 'duckdb'"),
+        ({"columns": ["a", "b"], "keep": ["id", "ID"]}, "would have the name 'ID'"),
+        ({"columns": ["a", "b"], "keep": ["Calibrated_1"]}, "would have the name 'Calibrated_1'"),
+        ({"columns": ["a", "b"], "keep": ["calibrated_label"]}, "would have the name"),
+        ({"columns": ["a", "b"], "dialect": "duckbd"}, "Did you mean 'duckdb'"),
         ({"columns": ["a", "b"], "keep": ["calibrant_0"]}, "must not begin"),
         ({"columns": ["a", "b\0"]}, "cannot be written"),
         ({"columns": ["a", ""]}, "cannot be written"),
@@ -69,7 +69,7 @@ def test_classes_that_would_share_a_column_are_rejected(classes):
     build = export.Builder(2)
     build.append("softmax", (0,))
     program = build.program("logits", tuple(classes), "")
-    with pytest.raises(ValueError, match=r"two columns .* would be called .* classes="):
+    with pytest.raises(ValueError, match=r"Two columns .* would have the name .* classes="):
         export.to_sql(program, table="t", columns=["a", "b"])
 
 

@@ -96,7 +96,7 @@ def test_few_rows_widen_the_interval_as_student_does(rng):
 
 
 def test_nonsense_is_rejected(data):
-    with pytest.raises(ValueError, match="unknown metric 'loss'"):
+    with pytest.raises(ValueError, match="Unknown metric 'loss'"):
         bootstrap_interval("loss", data.labels, data.proba)
     with pytest.raises(ValueError, match="level must lie between"):
         bootstrap_interval("log_loss", data.labels, data.proba, level=2)

@@ -156,9 +156,9 @@ def test_an_overconfident_model_is_rejected_at_a_thousand_rows(metric, n_classes
 
 
 def test_nonsense_is_rejected(calibrated):
-    with pytest.raises(ValueError, match=r"unknown metric 'eec'; .* or a function"):
+    with pytest.raises(ValueError, match=r"Unknown metric 'eec'. .* or a function"):
         consistency_test(calibrated.labels, calibrated.proba, "eec")
-    with pytest.raises(ValueError, match="n_resamples must be a whole number"):
+    with pytest.raises(ValueError, match="n_resamples must be an integer"):
         consistency_test(calibrated.labels, calibrated.proba, n_resamples=0)
     weighted = partial(expected_calibration_error, sample_weight=np.ones(300))
     with pytest.raises(ValueError, match="sample_weight cannot be options of the metric"):

@@ -100,7 +100,7 @@ def test_two_tailed_bonferroni_dunn_quantiles_of_the_table_of_demsar(k, q):
 
 
 def test_nonsense_is_rejected():
-    with pytest.raises(ValueError, match="n_methods must be a whole number of at least 2"):
+    with pytest.raises(ValueError, match="n_methods must be an integer of at least 2"):
         critical_difference(1, 20)
     with pytest.raises(ValueError, match="alpha must lie between 0 and 1"):
         critical_difference(7, 20, alpha=5)

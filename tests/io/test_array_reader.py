@@ -22,7 +22,9 @@ def test_class_names_must_be_as_many_as_columns(tmp_path):
     np.savez(tmp_path / "a.npz", y_prob=PROBA, y_true=[0, 1, 1], class_names=["a", "b"])
     assert opened(tmp_path / "a.npz").names == ("a", "b")
     np.savez(tmp_path / "b.npz", probs=PROBA, labels=[0, 1, 1], class_names=["a"])
-    with pytest.raises(ValueError, match=r"class_names have shape \(1,\), the scores 2 classes"):
+    with pytest.raises(
+        ValueError, match=r"class_names has shape \(1,\), but the scores have 2 columns"
+    ):
         opened(tmp_path / "b.npz")
 
 

@@ -26,7 +26,7 @@ def test_a_separator_is_one_character(sep, tmp_path):
 )
 def test_a_row_is_on_the_line_where_an_editor_shows_it(text, line, tmp_path):
     (tmp_path / "x.csv").write_text(text)
-    with pytest.raises(ValueError, match=rf"row 1 \(line {line}\), column 'p_b'"):
+    with pytest.raises(ValueError, match=rf"Row 1 \(line {line}\), column 'p_b'"):
         open_scores(tmp_path / "x.csv", label="y", proba="p_*").load()
 
 

@@ -36,7 +36,7 @@ def test_labels_are_matched_to_the_names_of_the_columns(labels_of):
 def test_whole_numbers_are_matched_to_columns_called_by_numbers(labels_of):
     assert labels_of(["p_2", "p_1"], [1, 2, 1], proba="p_*")[:2] == ([1, 2, 1], [2, 1])
     with pytest.raises(
-        ValueError, match=r"label '0' in row 1 is not among the classes 2, 1.*classes="
+        ValueError, match=r"Label '0' in row 1 is not among the classes 2, 1. Pass classes="
     ):
         labels_of(["p_2", "p_1"], [1, 0], proba="p_*")
 
@@ -64,7 +64,7 @@ def test_given_classes_name_the_columns(labels_of):
 
 
 def test_words_that_match_no_column_are_asked_for(labels_of):
-    with pytest.raises(ValueError, match="the labels are x, y and the columns of scores 1, 2"):
+    with pytest.raises(ValueError, match="The labels are x, y, but the score columns are 1, 2"):
         labels_of(["s1", "s2"], ["x", "y"], proba="s*")
 
 
@@ -92,7 +92,7 @@ def test_labels_of_any_spelling_are_found_among_given_classes(labels, classes, l
 
 
 def test_a_word_that_matches_nothing_is_an_error(labels_of):
-    with pytest.raises(ValueError, match="label 'c' in row 2 is not among the classes a, b"):
+    with pytest.raises(ValueError, match="Label 'c' in row 2 is not among the classes a, b"):
         labels_of(["p_a", "p_b"], ["a", "b", "c"], proba="p_*")
     with pytest.raises(ValueError, match="not among the classes"):
         labels_of(["s1", "s2"], ["x", "y", "z"], proba="s*")

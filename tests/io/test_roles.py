@@ -48,7 +48,9 @@ def test_prefixes_and_usual_names_are_guessed_and_said():
         "y",
         "proba",
     )
-    assert found.summary() == "reading p_a, p_b as probabilities of 2 classes, 'y' as the label"
+    assert (
+        found.summary() == "Reading p_a, p_b as probabilities of 2 classes, and 'y' as the label."
+    )
     assert chosen({"z_a": "float", "z_b": "float", "y": "int"}).inputs == "logits"
 
 
@@ -58,11 +60,13 @@ def test_one_column_per_class_and_one_label_need_no_names():
 
 
 def test_what_could_be_either_is_asked():
-    with pytest.raises(ValueError, match="columns p_\\* and z_\\*: say which"):
+    with pytest.raises(
+        ValueError, match=r"columns p_\* and z_\*. Pass proba='p_\*' or logits='z_\*'"
+    ):
         chosen({"p_a": "float", "p_b": "float", "z_a": "float", "z_b": "float", "y": "int"})
-    with pytest.raises(ValueError, match="which column is the label"):
+    with pytest.raises(ValueError, match="The label column is ambiguous"):
         chosen({"a": "float", "b": "float", "kind": "text", "place": "text"})
-    with pytest.raises(ValueError, match="which columns are the scores"):
+    with pytest.raises(ValueError, match="The score columns are ambiguous"):
         chosen({"a": "float", "b": "float", "year": "int", "y": "text"})
 
 
@@ -82,26 +86,31 @@ def test_columns_of_a_model_are_found_by_its_classes_in_its_order():
     )
     numbered = {"p_0": "float", "p_1": "float"}
     assert chosen(numbered, needs_label=False, model=model).scores == ("p_0", "p_1")
-    with pytest.raises(ValueError, match="say which columns hold them, in this order"):
+    with pytest.raises(
+        ValueError,
+        match=r"but no columns are named after them. Pass proba='a,b,...' with the columns",
+    ):
         chosen({"s1": "float", "s2": "float"}, needs_label=False, model=model)
     listed = chosen({"s1": "float", "s2": "float"}, needs_label=False, model=model, proba="s2,s1")
     assert listed.scores == ("s2", "s1")
-    with pytest.raises(ValueError, match="the model has 2 classes"):
+    with pytest.raises(ValueError, match="The model needs probabilities of 2 classes"):
         chosen({"s1": "float", "s2": "float", "s3": "float"}, needs_label=False, model=model)
 
 
 def test_text_is_no_score():
-    with pytest.raises(ValueError, match="column 'id' should hold numbers, but holds text"):
+    with pytest.raises(ValueError, match="Column 'id' must hold numbers, but holds text"):
         chosen(TABLE, label="y", proba="id,p_a")
 
 
 def test_every_kind_of_scores_can_be_asked_for_by_an_option_that_exists():
     table = {"a": "float", "b": "float"}
     for inputs in ("proba", "logits", "log_proba"):
-        with pytest.raises(ParameterError, match=f"by {inputs}='a,b,...'") as caught:
+        with pytest.raises(
+            ParameterError, match=f"Pass {inputs}='a,b,...' with the columns"
+        ) as caught:
             chosen(table, needs_label=False, model=ModelScores(np.array(["x", "y"]), inputs))
         option = f"--{inputs.replace('_', '-')}"
-        assert f"by {option} a,b,...;" in caught.value.message.spell(spell_option)
+        assert f"Pass {option} a,b,... with the columns" in caught.value.message.spell(spell_option)
         columns = chosen(
             table,
             needs_label=False,
@@ -112,7 +121,9 @@ def test_every_kind_of_scores_can_be_asked_for_by_an_option_that_exists():
 
 
 def test_two_kinds_of_scores_exclude_each_other():
-    with pytest.raises(ValueError, match="logits= and log_proba= exclude each other"):
+    with pytest.raises(
+        ValueError, match=r"either logits or log-probabilities. Pass logits= or log_proba="
+    ):
         chosen(TABLE, logits="p_*", log_proba="p_*")
 
 
@@ -127,9 +138,13 @@ def test_columns_of_the_best_classes_are_found_by_their_names():
 
 
 def test_columns_of_the_best_classes_have_no_gap():
-    with pytest.raises(ValueError, match="must be there for every rank"):
+    with pytest.raises(
+        ValueError, match=r"needs columns top1_label, top1_logprob, top2_label, ... for every"
+    ):
         chosen({**TOP, "top4_label": "int", "top4_logprob": "float", "y": "int"})
-    with pytest.raises(ValueError, match="must be there for every rank"):
+    with pytest.raises(
+        ValueError, match=r"needs columns top1_label, top1_logprob, top2_label, ... for every"
+    ):
         chosen({**TOP, "top3_label": "int", "y": "int"})
 
 

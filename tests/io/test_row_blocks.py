@@ -97,7 +97,8 @@ def test_labels_may_be_an_array_of_all_rows(data):
     whole = TemperatureScaling(inputs="logits").fit(logits, labels)
     assert found.temperature_ == pytest.approx(whole.temperature_, rel=1e-9)
     with pytest.raises(
-        ValueError, match="rows do not match: 999 labels, weights or groups, 1,000 scores"
+        ValueError,
+        match="must have one entry per row of scores, but there are 999 entries and 1,000 rows",
     ):
         TemperatureScaling(inputs="logits").fit(blocks.scores, labels[:999])
 
@@ -143,7 +144,7 @@ def test_a_bad_row_is_named_by_its_number_in_all(data):
     logits, labels, _ = data
     logits[777, 2] = np.nan
     blocks = blocks_of(logits, labels)
-    with pytest.raises(ValueError, match="row 777"):
+    with pytest.raises(ValueError, match="Row 777"):
         TemperatureScaling(inputs="logits").fit(blocks.scores, blocks.labels)
 
 
@@ -156,7 +157,7 @@ def test_what_needs_all_rows_says_so(data):
         np.asarray(blocks.labels)
     with pytest.raises(ValueError, match="to other blocks than the scores"):
         evaluate(blocks_of(logits, labels).labels, blocks.scores)
-    with pytest.raises(ValueError, match="there are no blocks"):
+    with pytest.raises(ValueError, match="returned no blocks"):
         evaluate([0], RowBlocks(list).scores)
 
 

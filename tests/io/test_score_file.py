@@ -101,9 +101,9 @@ def test_columns_may_be_named_one_by_one(data, tmp_path):
 
 def test_errors_name_parameters_and_not_options(tmp_path):
     pa_parquet.write_table(pa.table({"a": [0.5], "b": [0.5], "c": [1]}), tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match="Say so by proba= or logits=, as in proba='p_"):
+    with pytest.raises(ValueError, match=r"are ambiguous. Pass .* proba='p_\*' or logits='z_\*'"):
         open_scores(tmp_path / "x.parquet", label="a")
-    with pytest.raises(ValueError, match="an ending that is not known"):
+    with pytest.raises(ValueError, match="an unknown file extension"):
         open_scores(write_text(tmp_path / "x.xls"))
     with pytest.raises(FileNotFoundError):
         open_scores(tmp_path / "none.parquet")
@@ -112,7 +112,7 @@ def test_errors_name_parameters_and_not_options(tmp_path):
 def test_signs_in_the_names_of_columns_are_no_options(tmp_path):
     columns = {"score--cat": [0.5], "score--dog": [0.5], "year": [3], "y": ["cat"]}
     pa_parquet.write_table(pa.table(columns), tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match="there are score--cat, score--dog, year"):
+    with pytest.raises(ValueError, match="The columns are score--cat, score--dog, year"):
         open_scores(tmp_path / "x.parquet")
 
 
@@ -144,7 +144,7 @@ def test_all_rows_can_be_loaded(data, tmp_path):
 def test_what_was_guessed_can_be_read(data, tmp_path):
     path = write(tmp_path / "scores.parquet", *data)
     (guess,) = open_scores(path, classes=None).guesses
-    assert guess.startswith("reading z_pear, z_apple, z_fig as logits of 3 classes")
+    assert guess.startswith("Reading z_pear, z_apple, z_fig as logits of 3 classes")
     assert open_scores(path, logits="z_*", label="label").guesses == ()
 
 
@@ -169,12 +169,14 @@ def test_errors_name_rows_of_the_file_and_parameters(tmp_path, monkeypatch):
     proba[101] = 0.9
     np.savez(tmp_path / "x.npz", probs=proba, labels=np.zeros(200, dtype=int))
     file = open_scores(tmp_path / "x.npz")
-    with pytest.raises(ValueError, match=r"row 101 .* logits= .*, or renormalize=True for rounded"):
+    with pytest.raises(
+        ValueError, match=r"Row 101 .* Pass renormalize=True .*, or logits= for raw"
+    ):
         file.load()
     np.testing.assert_array_equal(open_scores(file.path, renormalize=True).load().scores, 0.5)
     proba[101] = 0
     np.savez(tmp_path / "x.npz", probs=proba, labels=np.zeros(200, dtype=int))
-    with pytest.raises(ValueError, match=r"row 101 .* cannot be renormalised"):
+    with pytest.raises(ValueError, match=r"Row 101 .* cannot be renormalized"):
         open_scores(file.path, renormalize=True).load()
 
 
@@ -183,7 +185,7 @@ def test_rounded_rows_are_repaired_with_one_warning(tmp_path, monkeypatch):
     proba = np.tile([0.333, 0.666], (300, 1))
     np.savez(tmp_path / "x.npz", probs=proba, labels=np.zeros(300, dtype=int))
     file = open_scores(tmp_path / "x.npz")
-    with pytest.warns(DataWarning, match=r"\(row 0 sums .*; renormalize=True says so"):
+    with pytest.warns(DataWarning, match=r"\(row 0 sums .* this warning, pass renormalize=True"):
         scores = file.load().scores
     np.testing.assert_allclose(scores, [[1 / 3, 2 / 3]] * 300)
     np.testing.assert_array_equal(file.load().scores, scores)  # without a warning
@@ -203,7 +205,7 @@ def test_a_file_of_the_best_classes_is_read_as_top_scores(ending, rng, tmp_path)
     assert (file.has_top_scores, file.n_classes, file.inputs) == (True, 6, "log_proba")
     found = evaluate(file.labels, file.scores, sample_weight=file.weight)
     assert found == evaluate(y, top, sample_weight=np.arange(300) % 3)
-    with pytest.raises(ValueError, match=r"n_classes= .* or name them by classes="):
+    with pytest.raises(ValueError, match=r"Pass n_classes= .*, or classes= with all labels"):
         open_scores(path)
 
 
@@ -220,5 +222,5 @@ def test_a_label_that_is_no_class_is_named_with_its_row(data, tmp_path):
     table = table.set_column(3, "label", pa.array(names))
     pa_parquet.write_table(table, tmp_path / "x.parquet")
     file = open_scores(tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match=r"'plum' in row 321 .* by classes="):
+    with pytest.raises(ValueError, match=r"'plum' in row 321 .* Pass classes="):
         evaluate(file.labels, file.scores, inputs="logits")

@@ -58,12 +58,14 @@ def test_what_others_declare_is_checked_and_what_they_do_not_is_left_alone():
 
 
 def test_what_every_fit_leaves_behind_is_checked_of_calibrators_of_others_too():
-    with pytest.raises(ValueError, match="n_classes_ is 4 and there are 3 labels"):
+    with pytest.raises(ValueError, match="n_classes_ is 4, but classes_ has 3 labels"):
         check_fitted_values("Shrunk", Shrunk(), {"classes_": np.arange(3), "n_classes_": 4})
 
 
 def test_attributes_that_no_method_knows_are_refused():
-    with pytest.raises(ValueError, match="'warmth_' is no fitted attribute of TemperatureScaling"):
+    with pytest.raises(
+        ValueError, match="'warmth_' is not a fitted attribute of TemperatureScaling"
+    ):
         check_fitted_values("TemperatureScaling", TemperatureScaling(), {"warmth_": 1.0})
 
 

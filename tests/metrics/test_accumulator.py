@@ -137,7 +137,7 @@ def test_what_does_not_belong_together_is_rejected():
         accumulator.merge(MetricAccumulator(10))
     with pytest.raises(ValueError, match="Only accumulators with the same classes"):
         accumulator.merge(MetricAccumulator(classes=["a", "b"]))
-    with pytest.raises(ValueError, match="keep_top must be a whole number of at least 0"):
+    with pytest.raises(ValueError, match="keep_top must be an integer of at least 0"):
         MetricAccumulator(keep_top=-1)
     with pytest.raises(ValueError, match="inputs must be"):
         MetricAccumulator(inputs="odds")

@@ -213,7 +213,7 @@ def predictions(draw):
     return draw(hnp.arrays(np.intp, len(proba), elements=st.integers(0, proba.shape[1] - 1))), proba
 
 
-@pytest.mark.filterwarnings("ignore:the labels are taken to be column indices")
+@pytest.mark.filterwarnings("ignore:The labels are assumed to be column indices")
 @given(predictions(), st.sampled_from([1, 1.5, 2, np.inf]), st.integers(1, 20))
 def test_proposition_4_confidence_error_is_at_most_the_top_label_error(data, norm, n_bins):
     y, proba = data
@@ -221,7 +221,7 @@ def test_proposition_4_confidence_error_is_at_most_the_top_label_error(data, nor
     assert ece(y, proba, **options) <= ece(y, proba, notion="top-label", **options) + 1e-12
 
 
-@pytest.mark.filterwarnings("ignore:the labels are taken to be column indices")
+@pytest.mark.filterwarnings("ignore:The labels are assumed to be column indices")
 @given(predictions(), st.integers(1, 20))
 def test_wenger_theorem_1_over_and_underconfidence_bound_the_error_and_norms_are_ordered(
     data, n_bins
@@ -278,7 +278,7 @@ def test_the_noisy_simplex_has_the_errors_that_its_formulas_say():
     ("options", "message"),
     [
         ({"notion": "top"}, "unknown notion 'top'; valid are 'confidence'"),
-        ({"n_bins": 0}, "n_bins must be a whole number of at least 1"),
+        ({"n_bins": 0}, "n_bins must be an integer of at least 1"),
         ({"norm": 0.5}, "norm must be a number of at least 1, or inf"),
         ({"debias": True}, "debias=True is only defined for norm=2"),
         ({"debias": True, "norm": 2, "aggregate": "bin"}, "debias=True is only defined for norm=2"),

@@ -72,7 +72,7 @@ def test_the_text_is_a_table_with_a_line_per_number(data):
 
 def test_logits_given_as_probabilities_say_what_to_do(data):
     y, logits, _ = data
-    with pytest.raises(ValueError, match="pass inputs='logits'"):
+    with pytest.raises(ValueError, match="Pass inputs='logits'"):
         evaluate(y, logits)
     with pytest.raises(ValueError, match="n_bins must be"):
         evaluate(y, logits, inputs="logits", n_bins=0)

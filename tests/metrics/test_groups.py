@@ -199,7 +199,9 @@ def test_groups_of_parts_may_be_one_array_and_must_be_as_long_as_the_scores(rng)
     blocks, by = parted(scores, y), rng.integers(2, size=400)
     result = evaluate(blocks.labels, blocks.scores, by=by)
     assert (result.by, [group.name for group in result]) == (("group",), ["0", "1"])
-    with pytest.raises(ValueError, match="399 labels, weights or groups, 400 scores"):
+    with pytest.raises(
+        ValueError, match="one entry per row of scores, but there are 399 entries and 400 rows"
+    ):
         evaluate(blocks.labels, blocks.scores, by=by[:-1])
     with pytest.raises(ValueError, match="level must lie"):
         evaluate(blocks.labels, blocks.scores, by=by, level=2)

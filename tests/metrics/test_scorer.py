@@ -50,7 +50,7 @@ def test_scikit_learns_searches_take_it(iris):
 
 
 def test_an_unknown_metric_lists_the_valid_ones():
-    with pytest.raises(ValueError, match=r"unknown metric 'ks_eror'; did you mean 'ks_error'\?"):
+    with pytest.raises(ValueError, match=r"Unknown metric 'ks_eror'. Did you mean 'ks_error'\?"):
         scorer("ks_eror")
 
 

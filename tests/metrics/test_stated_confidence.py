@@ -65,10 +65,14 @@ def test_unequal_weights_widen_the_interval(rng):
     [
         ([0, 2], [0.5, 0.5], "correct must be 0 or 1, or True or False"),
         (["cat", "dog"], [0.5, 0.5], "Compare predictions and labels first"),
-        ([0, 1], [50, 95], "percentages.*divide by 100"),
-        ([0, 1], [0.5, np.nan], "row 1.*nan"),
+        ([0, 1], [50, 95], "p / 100 for percentages"),
+        ([0, 1], [0.5, np.nan], "Row 1.*nan"),
         ([0, 1], [[0.5, 0.5], [0.1, 0.9]], "one confidence per row.*evaluate"),
-        ([0, 1, 1], [0.5, 0.5], "rows do not match"),
+        (
+            [0, 1, 1],
+            [0.5, 0.5],
+            "Arrays must have the same number of rows, but correct has 3 rows, confidence has 2",
+        ),
         ([], [], "at least one row"),
     ],
 )

@@ -43,7 +43,7 @@ def test_the_evaluation_of_the_top_twenty_is_that_of_whole_rows_where_it_is_defi
         ),
         (
             lambda y, top: MulticlassToBinary(HistogramBinning(n_bins=2)).fit(top, y).predict(top),
-            "whole rows",
+            "needs the scores of all 6 classes",
         ),
     ],
 )

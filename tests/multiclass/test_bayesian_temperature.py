@@ -75,7 +75,7 @@ def test_it_says_what_it_averages(rng):
     logits, y = drawn(rng, 300, 2.0)
     said = BayesianTemperatureScaling(inputs="logits").fit(logits, y).explain()
     assert "temperatures around 2" in said
-    assert "ranking of classes is kept" in said
+    assert "ranking of the classes does not change" in said
 
 
 def test_a_loss_that_rises_is_not_said_to_fall():
@@ -87,7 +87,7 @@ def test_a_loss_that_rises_is_not_said_to_fall():
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [({"width": 0.0}, "width must be a positive"), ({"centre": np.inf}, "centre must be a finite")],
+    [({"width": 0.0}, "width must be a positive"), ({"center": np.inf}, "center must be a finite")],
 )
 def test_a_prior_that_is_none_is_refused(given, message):
     with pytest.raises(ValueError, match=message):

@@ -92,9 +92,9 @@ def test_theorem_1_all_three_parametrisations_predict_the_same(fitted):
     calibrator, proba = fitted
     log_proba = np.log(np.clip(proba, 1e-12, 1 - 1e-12))
     expected = calibrator.predict_proba(proba)
-    coef, centre = calibrator.canonical()
+    coef, center = calibrator.canonical()
     alpha, prior = calibrator.generative()
-    canonical = softmax(log_proba @ coef.T + coef.sum(axis=1) * np.log(10) + np.log(centre))
+    canonical = softmax(log_proba @ coef.T + coef.sum(axis=1) * np.log(10) + np.log(center))
     beta = gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1))
     generative = softmax(
         log_proba @ (alpha - 1).T + np.log(prior) - beta
@@ -115,11 +115,11 @@ def test_theorem_1_backwards_both_forms_lead_to_the_linear_one(fitted):
 
 
 def test_the_canonical_form_is_what_the_paper_demands(fitted):
-    coef, centre = fitted[0].canonical()
+    coef, center = fitted[0].canonical()
     np.testing.assert_array_equal(coef.min(axis=0), 0)
-    assert centre.sum() == pytest.approx(1)
+    assert center.sum() == pytest.approx(1)
     np.testing.assert_allclose(
-        fitted[0].predict_proba(np.full((1, 10), 0.1))[0], centre, atol=1e-12
+        fitted[0].predict_proba(np.full((1, 10), 0.1))[0], center, atol=1e-12
     )
     alpha, prior = fitted[0].generative()
     assert (alpha >= 1).all()
@@ -188,9 +188,9 @@ def test_classes_in_another_order_give_the_same_map_in_that_order(rng):
         ({"lam": -0.1}, "lam must be a finite number of at least 0"),
         ({"mu": np.inf}, "mu must be"),
         ({"penalty": "l1"}, "penalty must be one of 'odir', 'l2'"),
-        ({"eps": 0}, "eps must lie between 0 and 0.5"),
-        ({"cv": 1}, "cv must be a whole number of at least 2"),
-        ({"grid": ()}, "grid must hold at least one strength"),
+        ({"eps": 0}, "eps must be a number between 0 and 0.5"),
+        ({"cv": 1}, "cv must be an integer of at least 2"),
+        ({"grid": ()}, "grid must not be empty"),
         ({"grid": (-1,)}, "lam must be"),
     ],
 )

@@ -412,7 +412,7 @@ def test_a_search_that_does_not_converge_warns_once(rng, monkeypatch):
     monkeypatch.setattr(search, "_MAX_ITER", 1)
     P, y = overconfident(rng)
     with pytest.warns(
-        ConvergenceWarning, match="the iteration limit was reached.*n_inducing"
+        ConvergenceWarning, match="the fit reached its iteration limit.*n_inducing"
     ) as caught:
         gp = GaussianProcessCalibration().fit(P, y)
     assert len(caught) == 1
@@ -423,11 +423,11 @@ def test_a_search_that_does_not_converge_warns_once(rng, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_inducing": 0}, "n_inducing must be a whole number of at least 1, got 0"),
-        ({"n_samples": -1}, "n_samples must be a whole number of at least 0, got -1"),
-        ({"covariance": "banded"}, "covariance must be one of 'diagonal', 'full'; got 'banded'"),
-        ({"monotone": "yes"}, "monotone must be one of False, True; got 'yes'"),
-        ({"eps": 0.7}, "eps must lie between 0 and 0.5"),
+        ({"n_inducing": 0}, "n_inducing must be an integer of at least 1, got 0"),
+        ({"n_samples": -1}, "n_samples must be an integer of at least 0, got -1"),
+        ({"covariance": "banded"}, "covariance must be one of 'diagonal', 'full', got 'banded'"),
+        ({"monotone": "yes"}, "monotone must be one of False, True, got 'yes'"),
+        ({"eps": 0.7}, "eps must be a number between 0 and 0.5"),
     ],
 )
 def test_bad_parameters_are_named(rng, options, message):

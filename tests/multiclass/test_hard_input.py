@@ -122,8 +122,8 @@ def test_warnings_name_what_deserves_one(rng):
     )
     for case, calibrator, message in (
         (separable, temperature, "separate the calibration labels perfectly"),
-        (anti_informative, temperature, "higher scores do not go with the truth"),
-        (one_class, vector, "some class never occurs"),
+        (anti_informative, temperature, "higher scores do not go with the true labels"),
+        (one_class, vector, "a class has no rows in the calibration data"),
     ):
         _, caught = fit_and_check(calibrator, *case(rng), "logits")
         assert message in str(caught[0].message)

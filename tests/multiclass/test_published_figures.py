@@ -103,17 +103,17 @@ def test_fits_are_the_certified_optimum(name, parts, reference):
     val, val_y, test, test_y = parts(FOCAL)
     printed = reference[FOCAL]["fits_dirichletcal (val->test)"][name]
     fitted = FITS[name].fit(val, val_y)
-    # The file's logits are centred by row only to 1e-5; ours are centred exactly, which costs 2e-9
-    # of the objective.
+    # The file's logits are centered by row only to 1e-5; ours are centered exactly, which costs
+    # 2e-9 of the objective.
     assert fitted.objective_ == pytest.approx(printed["val_objective"], abs=1e-8)
     diagonal = fitted.coef_ if fitted.coef_.ndim == 1 else np.diag(fitted.coef_)
     np.testing.assert_allclose(diagonal, printed["W_diag"], atol=1e-5)
     # Without a penalty only differences of intercepts are determined.
     is_free = name == "vector_logits"
-    centred = [
+    centered = [
         b - np.mean(b) if is_free else np.asarray(b) for b in (fitted.intercept_, printed["b"])
     ]
-    np.testing.assert_allclose(*centred, atol=1e-5)
+    np.testing.assert_allclose(*centered, atol=1e-5)
     assert np.linalg.norm(fitted.coef_) == pytest.approx(printed["W_fro"], abs=1e-5)
     assert log_loss(test_y, fitted.predict_proba(test)) == pytest.approx(
         printed["test"]["nll"], abs=1e-6

@@ -80,7 +80,9 @@ def test_penalties_are_not_negative(options, message):
 def test_a_class_that_never_occurs_is_named_once_in_a_warning(data):
     logits, y = data
     present = y != 2
-    with pytest.warns(ConvergenceWarning, match="some class never occurs") as record:
+    with pytest.warns(
+        ConvergenceWarning, match="a class has no rows in the calibration data"
+    ) as record:
         out = VectorScaling(inputs="logits").fit(logits[present], y[present]).predict_proba(logits)
     assert len(record) == 1
     assert np.isfinite(out).all()
@@ -91,7 +93,7 @@ def test_the_factor_of_a_class_that_never_occurs_is_that_of_the_temperature(rng)
     logits = 2 * rng.normal(size=(200, 4))
     logits[:, 3] = rng.uniform(-36, -8, 200)
     y = (1.5 * logits[:, :3] + rng.gumbel(size=(200, 3))).argmax(axis=1)
-    with pytest.warns(ConvergenceWarning, match="some class never occurs"):
+    with pytest.warns(ConvergenceWarning, match="a class has no rows in the calibration data"):
         fitted = VectorScaling(inputs="logits", classes=range(4)).fit(logits, y)
     tempered = TemperatureScaling(inputs="logits", classes=range(4)).fit(logits, y)
     np.testing.assert_allclose(fitted.coef_[3], 1 / tempered.temperature_, rtol=1e-6)
@@ -101,7 +103,7 @@ def test_the_factor_of_a_class_that_never_occurs_is_that_of_the_temperature(rng)
 def test_a_matrix_of_two_classes_is_fitted_where_one_never_occurs(rng):
     logits = rng.normal(size=(30, 2))
     made = MatrixScaling(lam=0.1, inputs="logits", classes=range(2))
-    with pytest.warns(ConvergenceWarning, match="some class never occurs"):
+    with pytest.warns(ConvergenceWarning, match="a class has no rows in the calibration data"):
         fitted = made.fit(logits, np.zeros(30, int))
     assert (fitted.predict_proba(logits)[:, 0] > 0.5).all()
 

@@ -93,5 +93,5 @@ def test_a_fit_that_begins_where_another_ended_finds_the_same_optimum(structure,
 
 
 def test_an_unknown_structure_is_named():
-    with pytest.raises(ValueError, match="structure must be one of 'matrix', 'vector'; got 'full'"):
+    with pytest.raises(ValueError, match="structure must be one of 'matrix', 'vector', got 'full'"):
         StructuredScaling("full").fit([[0.5, 0.5]], [0])

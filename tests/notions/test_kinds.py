@@ -112,7 +112,7 @@ def test_a_class_by_its_name_has_a_column_once_the_classes_are_known():
     assert notion.name == "class-owl"
     assert notion.bound(np.array(["cat", "owl"])) == as_notion("class-1")
     assert as_notion("class-wise").bound(np.array(["cat", "owl"])) == as_notion("class-wise")
-    with pytest.raises(ValueError, match=r"unknown class 'owl'; valid are cat, dog"):
+    with pytest.raises(ValueError, match=r"Unknown class 'owl'. Valid names are cat, dog"):
         notion.bound(np.array(["cat", "dog"]))
     with pytest.raises(ValueError, match="'class-owl' needs the names of the classes"):
         notion.select(np.eye(2))

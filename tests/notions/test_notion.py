@@ -177,7 +177,7 @@ def test_a_calibrator_of_it_clones_and_pickles(data):
 
 def test_a_file_refuses_it_with_the_reason(data, tmp_path):
     model = MulticlassToBinary(HistogramBinning(), notion=ANY).fit(data.proba, data.labels)
-    with pytest.raises(TypeError, match="'groups', a notion that no string makes"):
+    with pytest.raises(TypeError, match="the notion 'groups', which has no name in calibrant"):
         save(model, tmp_path / "model.json")
 
 

@@ -264,7 +264,7 @@ def test_a_band_counts_the_effective_rows(data):
         ({"level": 1.0}, "level must lie between 0 and 1, .*got 1.0"),
         (
             {"band": "resampling", "n_resamples": 0},
-            "n_resamples must be a whole number of at least 1, got 0",
+            "n_resamples must be an integer of at least 1, got 0",
         ),
     ],
 )

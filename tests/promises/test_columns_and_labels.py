@@ -194,7 +194,7 @@ def test_separators_decimal_commas_and_percentages_are_read_if_they_are_named(
 def test_a_message_names_the_line_and_the_column_of_a_missing_score(capsys):
     Path("x.csv").write_text('p_a,p_{b},y\n0.5,0.5,"a\n\n"\n\n0.5,,a\n')
     said = rejected(capsys, "evaluate", "x.csv", "--label", "y", "--classes", "a,b")
-    assert "row 1 (line 6), column 'p_{b}' of the probabilities is nan" in said
+    assert "Row 1 (line 6), column 'p_{b}' of the probabilities is nan" in said
 
 
 @pytest.mark.parametrize("key", ["temperature_", "classes", "format"])

@@ -71,7 +71,7 @@ def test_rounding_is_an_error_at_every_call_if_warnings_are():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(2):
-            with pytest.raises(DataWarning, match="miss one by rounding"):
+            with pytest.raises(DataWarning, match="do not sum to 1 because of rounding"):
                 evaluate(labels, proba)
 
 
@@ -79,7 +79,7 @@ def test_columns_in_another_order_than_the_sorted_labels_are_an_error(levels):
     labels, proba = levels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(ValueError, match=r"pass classes=\['low', 'mid', 'high'\]"):
+        with pytest.raises(ValueError, match=r"Pass classes=\['low', 'mid', 'high'\]"):
             evaluate(labels, proba)
     assert evaluate(labels, proba, classes=NAMES).accuracy > 0.6
     with pytest.warns(DataWarning, match="in sorted order"):

@@ -27,7 +27,7 @@ def logits(rng):
 def test_large_logits_give_probabilities_or_an_error(logits, name):
     model = calibrant.method(name).set_params(inputs="logits").fit(*logits)
     for row in ([1e308, 1e308, 1e308], [1e308, -1e308, 0.0], [-1e308, -1e308, -1e308]):
-        with pytest.raises(ValueError, match=r"row 0 of the logits .* exceed 1e\+30"):
+        with pytest.raises(ValueError, match=r"Row 0 of the logits .* values above 1e\+30"):
             model.predict_proba([row])
     for dtype in (np.float64, np.float32):
         with np.errstate(over="ignore"):

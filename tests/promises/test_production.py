@@ -42,7 +42,7 @@ def test_a_file_keeps_the_metadata_that_it_was_saved_with(model, tmp_path):
 
 @pytest.mark.parametrize("metadata", [{"data": Path("x")}, {1: "x"}, {"rows": [1]}, "text"])
 def test_metadata_that_is_not_plain_is_an_error(model, metadata, tmp_path):
-    with pytest.raises(TypeError, match="metadata must be"):
+    with pytest.raises(TypeError, match="metadata must be a dict of names and plain values"):
         save(model, tmp_path / "m.json", metadata=metadata)
     assert not (tmp_path / "m.json").exists()
 

@@ -113,7 +113,7 @@ def test_w5_truncated_scores_have_one_loss_whichever_way_they_come():
 
 @pytest.mark.parametrize("labels", [["approve", "reject"], ["fraud", "legit"], ["yes", "no"]])
 def test_w6_the_class_of_one_score_a_row_is_asked_for(labels):
-    with pytest.raises(ValueError, match=r"give both by classes=\[other, scored\]"):
+    with pytest.raises(ValueError, match=r"Pass classes=\[negative, positive\]"):
         evaluate(labels, [0.9, 0.1])
     assert evaluate(labels, [0.9, 0.1], classes=labels[::-1]).accuracy == 1.0
     assert evaluate(labels, [0.1, 0.9], classes=labels).accuracy == 1.0
@@ -161,7 +161,7 @@ def test_s_7_a11_a_report_names_the_map_that_it_is_of_and_says_what_that_mended(
     made = summarize(y, p, calibrator=TemperatureScaling(), n_resamples=19)
     assert "Calibration by TemperatureScaling helps" in made.verdict
     assert made.how[0].startswith("TemperatureScaling was cross-fitted")
-    assert "softened: the model was overconfident" in made.map.text
+    assert "softened, because the model is overconfident" in made.map.text
     honest = draw_labels(softmax(np.log(p + 1e-3), axis=1), rng=0)
     soft = softmax(np.log(p + 1e-3), axis=1)
     calm = summarize(honest, soft, calibrator=TemperatureScaling(), n_resamples=19)

@@ -68,7 +68,7 @@ def test_bins_of_equal_width_are_guaranteed_by_the_points_that_they_hold(rng):
     assert (counts == 0).sum() == 2  # no confidence of three classes is below 1/3
     assert result.n_bins == 4
     assert result.quantities[0].points_per_bin == counts[2:].min() + 1
-    assert result.not_covered == ("2 bin(s) without rows, which report 0.5",)
+    assert result.not_covered == ("2 bins without rows, which return 0.5",)
 
 
 def test_a_given_number_of_bins_is_a_number_of_points_too(rng):

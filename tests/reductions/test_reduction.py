@@ -657,8 +657,8 @@ def test_the_inner_calibrator_declares_no_inputs():
     ("notion", "points", "message"),
     [
         ("class-wise", [50, 50], "one for each of the 4 classes"),
-        ("class-wise", [50, 50, 0, 50], "points_per_bin must be a whole number"),
-        ("confidence", [50] * 4, "one number where claims are about no single class"),
+        ("class-wise", [50, 50, 0, 50], "points_per_bin must be an integer"),
+        ("confidence", [50] * 4, "this notion has no binary problem per class"),
     ],
 )
 def test_points_per_bin_that_fit_no_class_are_rejected(notion, points, message):

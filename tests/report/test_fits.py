@@ -95,7 +95,7 @@ def test_the_summary_of_the_fit_is_that_of_fit(data):
     [
         (lambda proba, y: (proba,), "must be .scores, labels."),
         (lambda proba, y: (np.full((10, 3), 1 / 3), y[:10]), "calibration rows have 3 classes"),
-        (lambda proba, y: (proba, y[:10]), "rows do not match"),
+        (lambda proba, y: (proba, y[:10]), "labels have 10 rows, but the scores have 600 rows"),
     ],
 )
 def test_rows_to_fit_on_must_match(data, calibration, message):

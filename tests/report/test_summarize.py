@@ -80,7 +80,7 @@ def test_equal_weights_do_not_make_rows_more_numerous(data):
 
 def test_scores_that_do_not_match_their_labels_are_rejected(data):
     proba, labels = data
-    with pytest.raises(ValueError, match="rows do not match"):
+    with pytest.raises(ValueError, match="labels have 599 rows, but the scores have 600 rows"):
         summarize(labels[:-1], proba, calibrator=calibrant.Identity())
 
 

@@ -181,9 +181,9 @@ def test_judging_takes_the_memory_of_the_predictions(dtype, rng):
 
 
 def test_unknown_names_are_rejected_with_those_that_are_known(data):
-    with pytest.raises(ValueError, match="unknown method 'magic'; valid are auto, identity"):
+    with pytest.raises(ValueError, match=r"Unknown method 'magic'. Valid names are auto, ident"):
         compare(data.val_labels, data.val_proba, methods=["magic"])
-    with pytest.raises(ValueError, match="unknown metric 'auc'; valid are log_loss"):
+    with pytest.raises(ValueError, match=r"Unknown metric 'auc'. Valid names are log_loss"):
         compare(data.val_labels, data.val_proba, metrics=["auc"])
     with pytest.raises(ValueError, match="y_true must be a dict with the same names"):
         compare(data.val_labels, {"a": data.val_proba})

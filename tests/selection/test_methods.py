@@ -50,7 +50,9 @@ def test_a_notion_lifts_a_method_of_one_claim():
 
 
 def test_an_unknown_name_suggests_the_nearest_and_lists_all():
-    with pytest.raises(ValueError, match=r"did you mean 'temperature'\? valid are auto, identity"):
+    with pytest.raises(
+        ValueError, match=r"Did you mean 'temperature'\? Valid names are auto, identity"
+    ):
         calibrant.method("temprature")
 
 

@@ -23,11 +23,11 @@ from calibrant._validation import (
     check_inputs,
     check_scores,
     check_weight,
-    remark,
     shortened,
+    warn_data,
 )
 from calibrant._validation._labels import as_labels, check_classes, encode_labels
-from calibrant._validation._scores import LOGITS_HINT
+from calibrant._validation._score_hints import LOGITS_HINT, ScoreHints
 
 Change = Callable[[ArraySample], ArraySample]
 """A function of the rows of a chunk."""
@@ -43,11 +43,11 @@ class ChunkReader(NamedTuple):
     classes: AnyArray | None = None
     n_classes: int = 2
     sum_to_one: bool = True
-    hint: str = LOGITS_HINT
+    hint: ScoreHints = LOGITS_HINT
     renormalize: bool = False
     is_trusted: bool = False
-    note: Callable[[str], None] = remark
-    """Called with what was repaired."""
+    note: Callable[[str], None] = warn_data
+    """Called with a message if scores were repaired."""
 
     def read(self, chunk: Chunk) -> ArraySample:
         """The checked rows of a chunk."""
@@ -58,9 +58,11 @@ class ChunkReader(NamedTuple):
             )
             weight = _check_chunk_weight(chunk.weight, len(scores), chunk.start)
             if len(y) != len(scores):
-                raise ValueError(f"rows do not match: {len(y)} labels, {len(scores)} scores")
+                raise ValueError(
+                    f"The labels have {len(y)} rows, but the scores have {len(scores)} rows."
+                )
         except (TypeError, ValueError) as error:
-            message = f"In the chunk that begins with row {chunk.start}: {error}"
+            message = f"In the chunk that starts at row {chunk.start}: {error}"
             raise type(error)(message) from None
         rows = ArraySample(scores, y, weight, chunk.start)
         rows.columns = tuple(map(as_array, chunk.groups))
@@ -97,11 +99,11 @@ def reader_for(
 
 
 def _check_same_classes(names: AnyArray, classes: LabelsLike | None, n_classes: int) -> None:
-    """Raise if classes are given that the columns are not named after."""
+    """Raise if the classes of the user are not those in the names of the columns."""
     if classes is not None and not np.array_equal(check_classes(classes, n_classes), names):
         raise ValueError(
-            f"classes are {shortened(check_classes(classes, n_classes))}, and the columns are "
-            f"named after {shortened(names)}"
+            f"classes are {shortened(check_classes(classes, n_classes))}, but the columns are "
+            f"named after {shortened(names)}. Do not pass classes, or pass these."
         )
 
 
@@ -113,7 +115,7 @@ def _check_chunk_weight(weight: Any, n_rows: int, start: int) -> FloatArray:
 
 
 class _Counts(NamedTuple):
-    """What a first pass learns about all rows."""
+    """Results of the first pass over all rows."""
 
     n_rows: int
     class_weights: FloatArray
@@ -125,9 +127,9 @@ class _Counts(NamedTuple):
     n_changed: int
     """Chunks whose scores were not accepted as they are, so every pass must check them again."""
     summary: list[tuple[FloatArray, IntArray, FloatArray]]
-    """Rows for a summary, if the number of all rows was known beforehand."""
+    """Rows for a summary, if the number of all rows was known before."""
     notes: list[str]
-    """What was repaired, chunk by chunk."""
+    """Messages about repaired scores, chunk by chunk."""
 
 
 def _count_chunk(reader: ChunkReader, places: IntArray, chunk: Chunk) -> tuple[Any, ...]:
@@ -146,7 +148,7 @@ def _ignore(note: str) -> None:
 
 
 class _CheckedSource:
-    """A source with its reader, the number of passes, and what the first pass learned."""
+    """A source with its reader, the number of passes, and the results of the first pass."""
 
     def __init__(self, source: ChunkSource, reader: ChunkReader) -> None:
         self.source, self.reader, self.n_passes = source, reader, 0
@@ -161,10 +163,12 @@ class _CheckedSource:
         places = summary_places(self.source.n_rows or 0, self.reader.n_classes)
         counts = _Counts(*self.add_up(partial(_count_chunk, self.reader, places)))
         if not counts.class_weights.sum() > 0:
-            raise ValueError("all sample weights are zero: at least one row must count")
-        # A warning for the first chunk speaks for the others, and for all later passes.
+            raise ValueError(
+                "All sample weights are zero. At least one row needs a positive weight."
+            )
+        # One warning, for the first chunk, is enough for all chunks and later passes.
         for note in counts.notes[:1]:
-            remark(note)
+            warn_data(note)
         self.reader = self.reader._replace(is_trusted=not counts.n_changed, note=_ignore)
         return counts
 

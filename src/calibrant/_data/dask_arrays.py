@@ -185,7 +185,8 @@ def _split(column: Any, sizes: tuple[int, ...]) -> list[Any]:
         return [None] * len(sizes)
     if len(column) != sum(sizes):
         raise ValueError(
-            f"rows do not match: {len(column)} labels, weights or groups, {sum(sizes)} scores"
+            f"Labels, weights and groups must have one entry per row of scores, but there are "
+            f"{len(column):,} entries and {sum(sizes):,} rows."
         )
     if hasattr(column, "rechunk"):
         return list(column.rechunk((sizes,)).to_delayed())

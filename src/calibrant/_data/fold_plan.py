@@ -1,7 +1,6 @@
-"""Folds of a sample, wherever its rows are stored: what is fitted on some rows and evaluated on
-others.
+"""Folds of a sample in memory or in chunks.
 
-Rows in memory are assigned to folds by `calibrant._data.folds`, chunked rows by their number.
+Rows in memory are assigned to folds by `calibrant._data.folds`, chunked rows by their row number.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ N_GROUPS = 5
 """Groups of held-out rows if a single fold is evaluated."""
 
 MOST_HELD_OUT = 2**16
-"""Chunked rows that a single evaluated fold holds at most. Some hundred bytes per row are gathered
-in one process, and more rows would not change the weights of an ensemble in their third digit."""
+"""Maximum number of chunked rows in a single evaluated fold. About a hundred bytes per row are
+gathered in one process, and more rows would not change the third digit of the weights."""
 
 _RUN_LENGTH = 60
-"""Consecutive chunked rows that stay in one fold, so that fits inside can split them again."""
+"""Consecutive chunked rows that stay in one fold, so nested fits can split them again."""
 
 
 class HeldOut(NamedTuple):
@@ -92,7 +91,7 @@ class RowFolds(FoldPlan):
 
 
 def _split_groups(rows: ArraySample) -> IntArray:
-    """Groups of rows by their content; a row of weight 2 is in one of them."""
+    """Groups of rows by their content; a row with an integer weight is in one group."""
     group = np.zeros(len(rows.y), dtype=np.intp)
     folds = as_folds(N_GROUPS, np.asarray(rows.u), rows.y, rows.weight, None)
     for number, fold in enumerate(folds):

@@ -1,9 +1,8 @@
-"""Folds that depend on what the rows hold, not on how they are written down.
+"""Folds that depend on the content of rows, but not on their order and representation.
 
-Copies of a row and a row with a weight must be the same data (weight 2 = the row twice, weight 0 =
-the row absent), and so must rows in another order. Rows are therefore sorted by their content
-first; every copy is dealt to a fold at random, and a row of weight 3 may be in two folds, with
-weight 2 in one and weight 1 in the other.
+A weight of 2 is equivalent to duplicating the row, a weight of 0 to removing it, and the order of
+rows does not matter. Rows are therefore sorted by their content first. Then every copy is assigned
+to a fold at random, so a row of weight 3 may have weight 2 in one fold and weight 1 in another.
 """
 
 from __future__ import annotations
@@ -15,20 +14,21 @@ import numpy as np
 
 from calibrant._kernels.simplex import finite_logits
 from calibrant._typing import FloatArray, IntArray, Rng
-from calibrant._validation import as_array, as_seed, check_count, raise_if_missing, remark
+from calibrant._validation import as_array, as_seed, check_count, raise_if_missing, warn_data
 
 _MAX_COPIES = 2**24
-"""Whole weights are dealt as copies up to this many of them, which take half a gigabyte; above,
-every row is dealt once, and keeps its weight."""
+"""Maximum number of copies that are assigned one by one, which take half a gigabyte. Above, every
+row is assigned once and keeps its weight."""
 
 
 FEW_ROWS = 100
-"""Below, a map is much better for every row that it is fitted on."""
+"""With fewer rows, every row that is added improves a calibrator noticeably: use more folds."""
 
 
 class Fold(NamedTuple):
-    """Rows to fit on and rows to judge on, each with their weights there; the groups of the rows to
-    fit on, where there are any, for the folds that a fit cuts itself.
+    """Rows to fit on and held-out rows, with their weights.
+
+    ``fit_groups`` are the groups of the rows to fit on, if there are groups, for nested folds.
     """
 
     fit: IntArray
@@ -39,18 +39,19 @@ class Fold(NamedTuple):
 
 
 def check_groups(groups: Any, n_samples: int) -> IntArray | None:
-    """Codes of the groups that rows belong to; None where there are none."""
+    """Group codes of the rows; None if there are no groups."""
     if groups is None:
         return None
     names = as_array(groups)
     if names.shape != (n_samples,):
         raise ValueError(
-            f"groups must have shape ({n_samples},), one group a row; got shape {names.shape}"
+            f"groups must have shape ({n_samples},), got shape {names.shape}. Pass one group per "
+            "row."
         )
     raise_if_missing(groups, names, "group")
     codes: IntArray = np.unique(names, return_inverse=True)[1]
     if codes.max() < 1:
-        raise ValueError("groups holds one group only: folds need at least two")
+        raise ValueError("groups has only one group, but folds need at least two groups.")
     return codes
 
 
@@ -62,11 +63,11 @@ def as_folds(
     random_state: Rng,
     groups: IntArray | None = None,
 ) -> list[Fold]:
-    """Folds of an integer (at random, by ``random_state``; None is 0), of as many as the rows ask
-    for (None), a scikit-learn splitter or an iterable of (train, test) rows.
+    """Folds for ``cv``: an integer, None, a scikit-learn splitter or an iterable of row pairs.
 
-    An integer deals whole ``groups``, a splitter is given them. Folds with nothing to fit on or
-    nothing to judge are left out: one row has no folds.
+    For an integer, rows or whole ``groups`` are assigned at random; ``random_state`` None means 0.
+    None chooses the number of folds by the number of rows. A splitter gets the groups. Folds
+    without rows to fit on or without held-out rows are removed, so a single row has no folds.
     """
     seed = as_seed(random_state) or 0
     if isinstance(cv, int | np.integer) or cv is None:
@@ -83,8 +84,9 @@ def as_folds(
 
 
 def folds_for(n_samples: float) -> int:
-    """Folds to judge maps by: 5, and 20 of fewer than 100 rows, where a map that was fitted on four
-    fifths of them is much worse than one of all, and a fit costs nothing.
+    """Default number of folds: 5, or 20 for fewer than 100 rows.
+
+    With few rows, a fit to four fifths of them is much worse than a fit to all, and fits are cheap.
     """
     return 20 if n_samples < FEW_ROWS else 5
 
@@ -92,22 +94,25 @@ def folds_for(n_samples: float) -> int:
 def stratified_rows(
     cv: int, codes: IntArray, groups: IntArray | None = None
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """Rows to train a classifier on and rows to score, every class in every fold where that can
-    be; no more folds than there are rows in the largest class. ``groups`` stay together.
+    """Stratified folds of rows, to train a classifier and to score held-out rows.
 
-    For classifiers, which should see all classes. Maps are judged on `as_folds`.
+    Every class is in every fold if it has enough rows. There are at most as many folds as the
+    largest class has rows. ``groups`` stay together. Classifiers should see all classes;
+    calibrators are evaluated on the folds of `as_folds` instead.
     """
     n_folds = check_count(cv, "cv", minimum=2)
     most = int(np.bincount(codes).max())
     if most < 2:
         raise ValueError(
-            f"cross-validation needs a class with at least two rows, got n_samples={len(codes)}"
+            f"Cross-validation needs a class with at least two rows, got n_samples={len(codes)} "
+            "rows of different classes."
         )
     if n_folds > len(codes):
         raise ValueError(
-            f"{n_folds} folds cannot be cut from n_samples={len(codes)} rows: set cv to fewer folds"
+            f"cv={n_folds} folds need at least {n_folds} rows, got n_samples={len(codes)}. Pass a "
+            f"smaller cv, such as cv={len(codes)}."
         )
-    _remark_rare(codes, n_folds, most)
+    _warn_rare(codes, n_folds, most)
     n_folds = min(n_folds, most)
     if groups is not None:
         strata = _strata(codes, n_folds)
@@ -115,44 +120,51 @@ def stratified_rows(
 
         yield from StratifiedGroupKFold(n_folds).split(np.zeros(len(codes)), strata, groups)
         return
-    fold = _dealt_by_class(codes, n_folds)
+    fold = _assign_by_class(codes, n_folds)
     for held in range(n_folds):
         yield np.flatnonzero(fold != held), np.flatnonzero(fold == held)
 
 
-def _remark_rare(codes: IntArray, n_folds: int, most: int) -> None:
-    """Rare classes are welcome, the map keeps a column for each whatever a fold holds; it is
-    said.
+def _warn_rare(codes: IntArray, n_folds: int, most: int) -> None:
+    """Warn about classes with fewer rows than folds.
+
+    They are allowed, because calibrators have a column for every class, whatever a fold contains.
     """
     if n_folds > most:
-        remark(f"cv={n_folds} is lowered to {most}: no class has more than {most} rows")
+        warn_data(
+            f"cv={n_folds} was reduced to {most}, because no class has more than {most} rows."
+        )
         return
     counts = np.bincount(codes)
     least = int(counts[counts > 0].min())
     if least < n_folds:
-        remark(
-            f"the smallest class has {least} row{'s' * (least > 1)}, fewer than the {n_folds} folds"
-            " of cv: some folds have none of it"
+        warn_data(
+            f"The smallest class has {least} row{'s' * (least > 1)}, fewer than the {n_folds} folds"
+            f" of cv, so some folds have no row of it. Pass more rows, or a smaller cv."
         )
 
 
-def _dealt_by_class(codes: IntArray, n_folds: int) -> IntArray:
-    """Fold of each row, as scikit-learn's StratifiedKFold deals them, which warns of rare classes:
-    the rows of one class after the other are dealt in turn, and within a class the first rows go
-    to the first folds. Classes come in the order in which they occur.
+def _assign_by_class(codes: IntArray, n_folds: int) -> IntArray:
+    """Fold of each row, with the same result as scikit-learn's StratifiedKFold.
+
+    It is reimplemented because StratifiedKFold warns about rare classes. Classes are taken in the
+    order of their occurrence. Their rows are assigned to the folds in turn, and the first rows of a
+    class go to the first folds.
     """
     _, first, label = np.unique(codes, return_index=True, return_inverse=True)
     place = np.argsort(np.argsort(first))[label]
     order = np.argsort(place, kind="stable")
-    dealt = np.arange(len(codes)) % n_folds
+    turn = np.arange(len(codes)) % n_folds
     fold = np.empty(len(codes), dtype=np.intp)
-    fold[order] = dealt[np.lexsort((dealt, place[order]))]
+    fold[order] = turn[np.lexsort((turn, place[order]))]
     return fold
 
 
 def _strata(codes: IntArray, n_folds: int) -> IntArray:
-    """Classes, those with fewer rows than folds as one; with the largest where they are still too
-    few. Nothing can be stratified by less.
+    """Strata for grouped folds: classes, with all rare classes merged into one stratum.
+
+    If the merged classes still have fewer rows than folds, they join the largest class, because
+    scikit-learn cannot stratify by fewer rows than folds.
     """
     counts = np.bincount(codes)
     is_rare = counts < n_folds
@@ -163,13 +175,15 @@ def _strata(codes: IntArray, n_folds: int) -> IntArray:
 def held_out_rows(
     share: float, codes: IntArray, groups: IntArray | None = None
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """Rows to train a classifier on and a share of the rows, at random, to score; stratified where
-    every class has two rows at least, and a share of the ``groups`` where there are any.
+    """One random split into rows to train a classifier and a share of held-out rows to score.
+
+    It is stratified if every class has at least two rows. If there are ``groups``, a share of them
+    is held out.
     """
     if not 0 < share < 1:
         raise ValueError(
-            f"cv must be a number of folds, or the share of rows to hold out, between 0 and 1; got "
-            f"{share!r}"
+            f"cv must be a number of folds, or a share of rows to hold out between 0 and 1, got "
+            f"{share!r}. Pass, for example, cv=5 or cv=0.2."
         )
     counts = np.bincount(codes)
     is_common = counts[counts > 0].min() >= 2 and share * len(codes) >= len(counts)
@@ -182,8 +196,8 @@ def held_out_rows(
 
 def _fold(fit: FloatArray, judge: FloatArray, groups: IntArray | None) -> Fold:
     fit_rows, judge_rows = np.flatnonzero(fit), np.flatnonzero(judge)
-    own = None if groups is None else groups[fit_rows]
-    return Fold(fit_rows, fit[fit_rows], judge_rows, judge[judge_rows], own)
+    fit_groups = None if groups is None else groups[fit_rows]
+    return Fold(fit_rows, fit[fit_rows], judge_rows, judge[judge_rows], fit_groups)
 
 
 def _given_parts(
@@ -200,49 +214,52 @@ def _given_parts(
 def _random_parts(
     scores: FloatArray, y: IntArray, weight: FloatArray, n_folds: int, seed: int
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Not stratified by label: that would tell a map the label frequencies of the rows that it is
-    judged on.
+    """Weights of the rows to fit on and of the held-out rows, for each fold.
+
+    Folds are not stratified by label, which would leak the label frequencies of the held-out rows
+    to the calibrator.
     """
     order = _content_order(scores, y)
     copies = _copies(weight)[order]
     rows = np.repeat(order, copies)
     generator = np.random.default_rng(seed)
-    dealt = generator.permutation(len(rows)) % n_folds
-    each = weight / np.maximum(_copies(weight), 1)
+    fold = generator.permutation(len(rows)) % n_folds
+    copy_weight = weight / np.maximum(_copies(weight), 1)
     for held in range(n_folds):
-        judge = np.bincount(rows[dealt == held], minlength=len(y)) * each
-        fit = np.bincount(rows[dealt != held], minlength=len(y)) * each
+        judge = np.bincount(rows[fold == held], minlength=len(y)) * copy_weight
+        fit = np.bincount(rows[fold != held], minlength=len(y)) * copy_weight
         yield fit, judge
 
 
 def _group_parts(
     groups: IntArray, weight: FloatArray, n_folds: int, seed: int
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Groups are dealt whole, whatever the order of their rows."""
-    dealt = np.random.default_rng(seed).permutation(groups.max() + 1) % n_folds
+    """The same for groups, which are assigned as a whole."""
+    fold_of_group = np.random.default_rng(seed).permutation(groups.max() + 1) % n_folds
     for held in range(n_folds):
-        is_held = dealt[groups] == held
+        is_held = fold_of_group[groups] == held
         yield weight * ~is_held, weight * is_held
 
 
 def _copies(weight: FloatArray) -> IntArray:
-    """How often each row is dealt: its weight where all are whole numbers, else once."""
+    """Number of copies of each row: its weight if all weights are integers, else one."""
     is_whole = weight.sum() <= _MAX_COPIES and bool((weight == np.floor(weight)).all())
     return (weight if is_whole else weight > 0).astype(np.intp)
 
 
 def _content_order(scores: FloatArray, y: IntArray) -> IntArray:
-    """An order of rows that does not depend on how they were ordered; equal rows are neighbours."""
-    # One number a row, summed by NumPy along contiguous rows: equal rows get equal numbers, which
-    # BLAS does not promise.
-    rays = np.random.default_rng(0).random(scores.shape[1])
-    key = (np.ascontiguousarray(finite_logits(scores)) * rays).sum(axis=1)
+    """An order of rows that does not depend on their original order; equal rows are adjacent."""
+    # Sort by a random projection, one number per row. NumPy sums contiguous rows, so equal rows get
+    # exactly equal numbers; BLAS does not guarantee that.
+    direction = np.random.default_rng(0).random(scores.shape[1])
+    key = (np.ascontiguousarray(finite_logits(scores)) * direction).sum(axis=1)
     return np.lexsort((key, y))
 
 
 def deal_folds(y: IntArray, n_folds: int, before: IntArray | None = None) -> IntArray:
-    """Fold of each row: the rows of each class are dealt out in their existing order, ``before``
-    being how many of each class came before these.
+    """Fold of each row: the rows of each class are assigned in turn, in their existing order.
+
+    ``before`` is the number of rows of each class in earlier chunks.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The boundary: what users pass becomes a sample, or an error that says what to do."""
+"""Conversion of user input to a sample, with validation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrant._data.folds import check_groups
 from calibrant._data.sample import ArraySample, Sample
 from calibrant._data.top_scores import TopScores, as_top_sample
 from calibrant._typing import AnyArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import LOGITS_HINT, check_classes, check_predictions
+from calibrant._validation import LOGITS_HINT, ScoreHints, check_classes, check_predictions
 
 
 def as_chunked(scores: Any) -> ChunkedScores | None:
@@ -30,7 +30,7 @@ def as_sample(
     classes: LabelsLike | None = None,
     inputs: str = "proba",
     sum_to_one: bool = True,
-    hint: str = LOGITS_HINT,
+    hint: ScoreHints = LOGITS_HINT,
     renormalize: bool = False,
     columns: tuple[Any, ...] = (),
 ) -> tuple[Sample, AnyArray]:

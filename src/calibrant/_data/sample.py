@@ -24,26 +24,27 @@ from calibrant._kernels.simplex import (
     true_class,
 )
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import remark
+from calibrant._validation import warn_data
 
 _FEW_CLASSES = 16
+"""Up to this many columns, the minimum of all scores is faster than the scores of true classes."""
 
 _MAX_COPIES = 100
-"""Rows are not copied more often than this on average; above, weights are passed as they are."""
+"""Rows are duplicated at most so often on average; above, their weights are kept instead."""
 
 _MANY_ROWS = 20
-"""Weights of fewer rows may be numbers of copies whatever their sum."""
+"""With fewer rows, any sum of weights is plausible, so weights are not rescaled."""
 
 Transform = Callable[[FloatArray], FloatArray]
 """A function of scores that works row by row."""
 
 
 _SUMMARY_ROWS = 1000
-"""Rows of a summary, at least, if there are as many."""
+"""Minimum number of rows of a summary, if the data have so many."""
 
 _SUMMARY_SCORES = 2**14
-"""Scores of a summary: reading them takes half a millisecond, so that fits to many rows take no
-longer for it."""
+"""Number of scores of a summary. Reading them takes half a millisecond, which is negligible for a
+fit to many rows."""
 
 
 def summary_places(n_rows: int, n_columns: int) -> IntArray:
@@ -94,8 +95,9 @@ Rows = FloatArray | LazyRows
 
 
 class RowBlock(NamedTuple):
-    """Consecutive rows of a chunk: scores (m, K), column codes, weights, and the number of the
-    first row in its chunk.
+    """Consecutive rows of a chunk.
+
+    Scores (m, K), column codes, weights, and the number of the first row in its chunk.
     """
 
     u: FloatArray
@@ -160,9 +162,9 @@ class Sample(ABC):
 
     @abstractmethod
     def claims(self, notion: Any, cuts: FloatArray | None = None) -> Any:
-        """The binary problems of a type of calibration, of a sample of probabilities.
+        """The binary problems of a type of calibration, for a sample of probabilities.
 
-        Where rows are counted in cells of scores, no cell lies across any of the ``cuts``.
+        If rows are counted in cells of scores, the ``cuts`` are among the edges of the cells.
         """
 
     @property
@@ -210,11 +212,12 @@ class Sample(ABC):
         return ""
 
     def kept_rows(self, most: int | None) -> int | None:
-        """How many rows may be kept in memory, if ``most`` may be of rows that are there."""
+        """Number of rows that may be kept in memory; at most ``most`` for data in memory."""
         return most
 
     def block_store(self) -> dict[int, Any] | None:
-        """A new dictionary for results that blocks keep until the next pass, by their first rows;
+        """A new dictionary for results of blocks, by their first row, that later passes reuse.
+
         None if passes share no memory.
         """
         return {}
@@ -228,8 +231,9 @@ class Sample(ABC):
         return self
 
     def with_copies(self) -> Sample:
-        """Rows of integer weight as copies, if the sample is in memory: for methods that count
-        rows.
+        """Duplicate rows with integer weights, if the sample is in memory.
+
+        For methods that count rows.
         """
         return self
 
@@ -240,9 +244,7 @@ class Sample(ABC):
         return self.sum_chunks(partial(_sum_rows, function, elements, work))
 
     def whole_block(self, elements: int) -> RowBlock | None:
-        """All rows as one block of at most ``elements`` elements; None if they are more, or not in
-        memory.
-        """
+        """All rows as one block; None for more than ``elements`` elements or chunked data."""
         return None
 
     def normalized(self) -> Sample:
@@ -250,8 +252,9 @@ class Sample(ABC):
         return self.map(partial(_divide_weight, self.total))
 
     def effective(self) -> Sample:
-        """The same rows with weights that sum to their effective number (Kish); multiples of one
-        become one.
+        """The same rows with weights that sum to their effective number (Kish).
+
+        Equal weights become one.
         """
         if not self.is_weighted:
             return self
@@ -259,32 +262,31 @@ class Sample(ABC):
         return self.map(partial(_divide_weight, squares / self.total))
 
     def countable(self) -> Sample:
-        """The same rows with weights that can be numbers of copies: what fits need.
+        """The same rows with weights that can be numbers of copies, as fits need them.
 
         Methods with a prior, smoothing, bins or folds count rows. Weights that sum to less than
-        two, or to more than twice the rows without being whole numbers, are amounts; they are
-        scaled to the effective number of rows.
+        two, or that are not integers and sum to more than twice the number of rows, are importance
+        weights. They are scaled to the effective number of rows.
         """
         if self.n_rows < _MANY_ROWS or 2 <= self.total <= 2 * self.n_rows:
             return self
         if self.total >= 2 and self.is_whole:
             return self
         scaled = self.effective()
-        remark(
-            f"the weights of {self.n_rows:,} rows sum to {self.total:.6g}, so they are not numbers "
-            f"of copies; they were scaled to the effective number of rows, {scaled.total:,.6g}"
+        warn_data(
+            f"The weights of {self.n_rows:,} rows sum to {self.total:.6g}, so they are not numbers "
+            f"of copies. They were scaled to the effective number of rows, {scaled.total:,.6g}. To "
+            "avoid this warning, pass w * w.sum() / (w**2).sum()."
         )
         return scaled
 
     @property
     def is_whole(self) -> bool:
-        """Whether all weights are whole numbers."""
+        """Whether all weights are integers."""
         return bool(self.sum_chunks(_count_fractions) == 0)
 
     def summary_rows(self) -> ArraySample | None:
-        """Evenly spaced rows of positive weight, for a summary of the data; None if only the top
-        scores of rows are known.
-        """
+        """Evenly spaced rows of positive weight, for a summary; None for top scores."""
         return self.take(self.summary_places)
 
     @property
@@ -346,7 +348,7 @@ class ArraySample(Sample):
 
     def count_impossible(self, inputs: str) -> int:
         zero = 0.0 if inputs == "proba" else -np.inf
-        # With few columns the minimum of all scores is found sooner than those of the true classes.
+        # A positive minimum rules out zeros without looking up the true classes.
         if self.shape[1] <= _FEW_CLASSES and np.min(self.u[:]) > zero:
             return 0
         is_zero = true_class(self.u[:], self.y) == zero
@@ -443,7 +445,7 @@ class ArraySample(Sample):
     def summary_rows(self) -> ArraySample:
         if len(self.summary_places) == self.shape[0]:
             return self
-        # Rows of many classes are large: they are copied block by block, when they are read.
+        # Rows of many classes are large, so they are copied block by block when they are read.
         rows = self._rows_at(self.summary_places)
         return ArraySample(
             LazyRows(PickedRows(self.u, rows), np.asarray), self.y[rows], self.weight[rows]
@@ -484,7 +486,7 @@ def _squared_weights(chunk: ArraySample) -> float:
 def _taken_rows(
     starts: dict[int, int], places: IntArray, chunk: ArraySample
 ) -> list[tuple[FloatArray, IntArray, FloatArray]]:
-    """Scores, codes and weights of the rows of a chunk that are asked for."""
+    """Scores, codes and weights of the rows of a chunk that are among ``places``."""
     rows, first = np.flatnonzero(chunk.weight), starts[chunk.start]
     chosen = rows[places[(places >= first) & (places < first + len(rows))] - first]
     return [chunk.columns_of(chosen)]

@@ -1,4 +1,4 @@
-"""The best few classes of each row, as services of language models return them."""
+"""The best few classes of each row, as returned by APIs of language models."""
 
 from __future__ import annotations
 
@@ -18,41 +18,54 @@ from calibrant._validation._labels import as_labels, check_classes, encode_label
 RESTS = ("complement", "unknown")
 
 _SUM_TOLERANCE = 1e-3
-"""How far above one the known probabilities of a row may add up, by rounding."""
+"""Tolerance for sums of the top m probabilities above one, which rounding may cause."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class TopScores:
-    r"""The m best of K classes and their log-probabilities; of the others at most their mass.
+    r"""Log-probabilities of the best m of K classes of each row, for example of tokens.
+
+    Pass it in place of an (n, K) array to `TemperatureScaling`, `evaluate`,
+    `metrics.log_loss_bounds`, and to `MulticlassToBinary` and metrics with a notion about ranks.
 
     Parameters
     ----------
-    labels : array of shape (n, m)
-        Classes: column numbers 0 .. K - 1, or names, which need ``classes``. All classes of a row
-        differ. They are brought into the order of falling log-probability, ties into that of the
-        columns.
-    log_proba : array of shape (n, m)
-        Their log-probabilities.
-    n_classes : int
-        K, the size of the vocabulary; may be left out with ``classes``.
-    rest : "complement", "unknown" or array of shape (n,)
-        Mass of the K - m other classes. ``"complement"``: what is left to one. An array: its
-        logarithm, where subtracting from one would lose it. ``"unknown"``: ``log_proba`` are known
-        up to a constant in each row, such as logits, or probabilities of the m classes alone.
-    classes : names of the K classes, optional
+    labels : array-like of shape (n, m)
+        The best classes of each row, without duplicates: column numbers 0 .. K - 1, or names, which
+        need ``classes``. They are sorted by decreasing log-probability, and ties by column.
+    log_proba : array-like of shape (n, m)
+        Log-probabilities of these classes.
+    n_classes : int, optional
+        K, the size of the vocabulary. Not needed with ``classes``.
+    rest : "complement", "unknown" or array-like of shape (n,)
+        Tail mass, that is, the total probability of the other K - m classes. ``"complement"`` means
+        one minus the sum of the top m. An array holds the logarithm of the tail mass, for cases
+        where subtraction from one would lose its digits. ``"unknown"`` means that ``log_proba`` is
+        known up to a constant per row, such as logits, or probabilities of the m classes alone.
+    classes : array-like of shape (K,), optional
+        Names of all classes.
 
     Attributes
     ----------
-    labels : array of shape (n, m)
+    labels : ndarray of shape (n, m)
         Column numbers, best first.
-    log_proba : array of shape (n, m)
-    log_rest : array of shape (n,), or None where it is not known
+    log_proba : ndarray of shape (n, m)
+        Log-probabilities of these columns.
+    log_rest : ndarray of shape (n,) or None
+        Logarithm of the tail mass; None if it is unknown.
+    n_classes : int
+        Number of all classes.
+    classes : ndarray of shape (K,)
+        Names of all classes.
+
+    See Also
+    --------
+    TemperatureScaling : A calibrator that accepts top scores.
+    evaluate : Accuracy, proper scores and calibration errors; accepts top scores.
 
     Notes
     -----
-    `TemperatureScaling`, `MulticlassToBinary` of rank and within-top notions, the metrics of these
-    notions, `metrics.log_loss_bounds` and `evaluate` take it in the place of an (n, K) array. What
-    needs whole rows is refused, with the reason.
+    Methods and metrics that need the scores of all classes raise a ``TypeError``.
 
     Examples
     --------
@@ -107,54 +120,57 @@ class TopScores:
         return new
 
     def __repr__(self) -> str:
-        known = f"{self.n_known} of {self.n_classes} classes"
-        said = "unknown" if self.log_rest is None else "known"
-        return f"TopScores({len(self)} rows, {known}, rest {said})"
+        top = f"top {self.n_known} of {self.n_classes} classes"
+        tail = "unknown" if self.log_rest is None else "known"
+        return f"TopScores({len(self)} rows, {top}, tail mass {tail})"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> AnyArray:
         raise TypeError(self.needs_all_classes())
 
     def needs_all_classes(self) -> str:
-        """Why an operation on whole rows is rejected, and what accepts top scores."""
+        """The message of operations that need whole rows, with those that accept top scores."""
         return (
-            f"this needs the scores of all {self.n_classes} classes of a row, and TopScores hold "
-            f"the best {self.n_known}. They are taken by TemperatureScaling and MulticlassToBinary "
-            "(notions of ranks), by metrics of 'confidence', 'top-label', 'rank-<r>' and "
-            "'within-top-<r>', by metrics.log_loss_bounds and by evaluate"
+            f"This operation needs the scores of all {self.n_classes} classes, but TopScores hold "
+            f"the best {self.n_known}. Use TemperatureScaling, MulticlassToBinary, evaluate, "
+            "metrics.log_loss_bounds, or a metric with notion='confidence', 'top-label', "
+            "'rank-<r>' or 'within-top-<r>'."
         )
 
     @property
     def n_known(self) -> int:
-        """Classes a row whose scores are known (m)."""
+        """Number of classes per row whose scores are known (m)."""
         return self.labels.shape[1]
 
     @property
     def proba(self) -> FloatArray:
-        """Probabilities of the known classes, (n, m); an error where the rest is unknown."""
-        self.require_rest("probabilities")
+        """Probabilities of the top m classes, (n, m); raises if the tail mass is unknown."""
+        self.require_rest("Probabilities")
         return np.exp(self.log_proba)
 
     @property
     def rest(self) -> FloatArray:
-        """Mass of the other classes, (n,)."""
-        return np.exp(self.require_rest("the mass of the rest"))
+        """Tail mass, (n,): the total probability of the other classes."""
+        return np.exp(self.require_rest("The tail mass"))
 
     def names_with(self, classes: LabelsLike | None) -> AnyArray:
-        """The names of the classes: of the scores, or as given to a metric or a calibrator."""
+        """The names of the classes: those of the scores, or of a metric or calibrator."""
         if classes is None:
             return self.classes
         names = check_classes(classes, self.n_classes)
         if not _is_numbered(self.classes) and not np.array_equal(names, self.classes):
-            raise ValueError("classes differ from those of the TopScores: give them in one place")
+            raise ValueError(
+                "classes differ from those of the TopScores. Pass classes to only one of the two."
+            )
         return names
 
     def require_rest(self, what: str) -> FloatArray:
-        """The logarithm of the rest's mass, or an error that says what needs it."""
+        """The logarithm of the tail mass; raises if it is unknown. ``what`` needs it."""
         if self.log_rest is None:
             raise ValueError(
-                f"{what}: the scores are known up to a constant in each row, because the mass of "
-                "the classes that were cut off is unknown; pass TopScores(..., rest='complement') "
-                "for log-probabilities of the whole vocabulary, or their mass"
+                f"{what[0].upper()}{what[1:]} cannot be computed, because the tail mass is "
+                "unknown. Pass TopScores(..., rest='complement') if log_proba are "
+                "log-probabilities of the whole vocabulary, or pass the logarithm of the tail mass "
+                "as rest."
             )
         return self.log_rest
 
@@ -235,11 +251,12 @@ def _is_numbered(names: AnyArray) -> bool:
 def _class_names(n_classes: int | None, classes: LabelsLike | None) -> AnyArray:
     if n_classes is None and classes is None:
         raise ValueError(
-            "how many classes are there? Pass n_classes, the size of the vocabulary, or classes"
+            "The number of classes is unknown. Pass n_classes, the size of the vocabulary, or "
+            "classes."
         )
     size = len(as_array(classes)) if n_classes is None else n_classes
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 2:
-        raise ValueError(f"n_classes must be a whole number of at least 2, got {size!r}")
+        raise ValueError(f"n_classes must be an integer of at least 2, got {size!r}.")
     return check_classes(classes, int(size))
 
 
@@ -247,68 +264,84 @@ def _check_log_proba(log_proba: Any) -> FloatArray:
     array = np.array(as_array(log_proba), dtype=np.float64)
     if array.ndim != 2 or not array.size:
         raise ValueError(
-            f"log_proba must have shape (n, m), the m best classes of n rows; got {array.shape}"
+            f"log_proba must have shape (n, m) for the best m classes of n rows, got shape "
+            f"{array.shape}."
         )
     is_wrong = np.isnan(array) | np.isposinf(array)
     if is_wrong.any():
         row, place = np.argwhere(is_wrong)[0]
-        raise ValueError(f"log_proba[{row}, {place}] is {array[row, place]}")
+        raise ValueError(
+            f"log_proba[{row}, {place}] is {array[row, place]}, but NaN and +inf are not allowed."
+        )
     if np.isneginf(array).all(axis=1).any():
         row = int(np.flatnonzero(np.isneginf(array).all(axis=1))[0])
-        raise ValueError(f"row {row} of log_proba is all -inf: one class must be possible")
+        raise ValueError(
+            f"Row {row} of log_proba is all -inf, but one class must be possible. Remove such rows."
+        )
     return np.maximum(array, LOG_ZERO)
 
 
 def _check_codes(labels: AnyArray, shape: tuple[int, ...], names: AnyArray) -> IntArray:
     if labels.shape != shape:
-        raise ValueError(f"labels have shape {labels.shape} and log_proba {shape}: they must agree")
+        raise ValueError(
+            f"labels and log_proba must have the same shape, got {labels.shape} and {shape}."
+        )
     if shape[1] > len(names):
-        raise ValueError(f"there are {shape[1]} classes in a row and only {len(names)} in all")
+        raise ValueError(
+            f"labels have {shape[1]} classes per row, but there are only {len(names)} classes."
+        )
     codes, _ = encode_labels(labels.ravel(), len(names), None if _is_numbered(names) else names)
     codes = codes.reshape(shape)
     ordered = np.sort(codes, axis=1)
     twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
     if len(twice):
-        raise ValueError(f"row {twice[0]} names a class twice: add its probabilities up first")
+        raise ValueError(
+            f"Row {twice[0]} of labels has a class twice. Add up its probabilities first."
+        )
     return codes
 
 
 def _with_rest(
     log_p: FloatArray, rest: Any, n_classes: int
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Log-probabilities and the logarithm of what is left, as ``rest`` says."""
+    """Log-probabilities, and the logarithm of the tail mass as declared by ``rest``."""
     if isinstance(rest, str) and rest == "unknown":
         return log_p, None
     if isinstance(rest, str) and rest != "complement":
-        raise ValueError(f"rest must be one of {RESTS} or an array, got {rest!r}")
+        raise ValueError(f"rest must be 'complement', 'unknown' or an array, got {rest!r}.")
     top = row_max(log_p)
     total = top + np.log(row_sum(np.exp(log_p - top[:, None])))
     if isinstance(rest, str):
         if total.max() > _SUM_TOLERANCE:
             row = int(total.argmax())
             raise ValueError(
-                f"the probabilities of row {row} add up to {np.exp(total[row]):.6g}: if these are "
-                "logits, or known up to a constant, pass rest='unknown'"
+                f"The probabilities of row {row} sum to {np.exp(total[row]):.6g}, more than 1. "
+                "Pass rest='unknown' for logits, or for scores that are known up to a constant."
             )
-        left = -np.expm1(np.minimum(total, 0.0))
-        log_rest = np.log(np.maximum(left, np.exp(LOG_ZERO)))
+        # expm1 keeps the digits of a small tail mass.
+        tail_mass = -np.expm1(np.minimum(total, 0.0))
+        log_rest = np.log(np.maximum(tail_mass, np.exp(LOG_ZERO)))
     else:
         log_rest = _check_rest(rest, total)
     if log_p.shape[1] == n_classes:
         return log_p - total[:, None], np.full(len(log_p), LOG_ZERO)
-    most = log_p[:, -1] + np.log(n_classes - log_p.shape[1])  # none of the rest is above the m-th
+    # None of the other classes has a higher probability than the m-th, which bounds their mass.
+    most = log_p[:, -1] + np.log(n_classes - log_p.shape[1])
     return log_p, np.minimum(log_rest, most)
 
 
 def _check_rest(rest: Any, total: FloatArray) -> FloatArray:
     array = np.asarray(as_array(rest), dtype=np.float64)
     if array.shape != total.shape:
-        raise ValueError(f"rest must have shape {total.shape}, one a row; got {array.shape}")
+        raise ValueError(
+            f"rest must have shape {total.shape}, one number per row, got shape {array.shape}."
+        )
     off = np.abs(np.logaddexp(total, array))
-    if not (off <= _SUM_TOLERANCE).all():  # false for NaN too
+    if not (off <= _SUM_TOLERANCE).all():  # also true for NaN
         row = int(np.flatnonzero(~(off <= _SUM_TOLERANCE))[0])
         raise ValueError(
-            f"rest[{row}] is the logarithm {array[row]:.6g}, and with the known probabilities "
-            f"({np.exp(total[row]):.6g}) it must make one"
+            f"The top probabilities of row {row} sum to {np.exp(total[row]):.6g}, so rest[{row}] "
+            f"must be log(1 - {np.exp(total[row]):.6g}), got {array[row]:.6g}. Pass the logarithm "
+            "of the tail mass, or rest='complement'."
         )
     return np.maximum(array, LOG_ZERO)

@@ -35,19 +35,20 @@ __all__ = [
 ]
 
 WORTH_IMPORT = 2**23
-"""Elements of a loop that repays the import of numba, half a second."""
+"""Number of elements from which a compiled loop saves more time than the import of numba takes,
+which is half a second."""
 
 WORTH_CALL = 2**12
-"""Elements of a loop that repays a call of a compiled function, once it is there."""
+"""Number of elements from which a compiled function is faster, once numba is imported."""
 
 _COMPILED = "calibrant._kernels._numba"
 
 
 def kernel(name: str, n_elements: int) -> Any:
-    """A function of `_numpy`, or its compiled counterpart if numba is installed and a loop over so
-    many elements repays it.
+    """A function of `_numpy`, or its compiled counterpart for a loop over many elements.
 
-    ``CALIBRANT_FAST=0`` never takes a compiled one, ``CALIBRANT_FAST=1`` always.
+    The compiled function needs numba. ``CALIBRANT_FAST=0`` never uses compiled functions,
+    ``CALIBRANT_FAST=1`` always does.
     """
     wanted = os.environ.get("CALIBRANT_FAST")
     least = WORTH_CALL if _COMPILED in sys.modules else WORTH_IMPORT

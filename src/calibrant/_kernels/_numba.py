@@ -1,8 +1,8 @@
-"""Hot loops compiled: the functions of `_numpy` that gain by it, equal to 1e-12.
+"""Compiled versions of the functions of `_numpy` that benefit from it, equal up to 1e-12.
 
-numba's exponential is a call for each number. The one here is a polynomial that the compiler can
-vectorise: ``exp(t) = 2^n exp(r)`` with n the nearest whole number to ``t / log 2``, which a large
-constant rounds to and leaves in the low bits, and ``|r| <= log(2) / 2``.
+numba calls a library function for each exponential. The exponential here is a polynomial that the
+compiler can vectorize: ``exp(t) = 2^n exp(r)``, where n is the integer nearest to ``t / log 2`` and
+``|r| <= log(2) / 2``. Adding a large constant rounds to n, and leaves n in the low bits of the sum.
 """
 
 from __future__ import annotations
@@ -17,18 +17,25 @@ from calibrant._kernels._numpy import MIX_FIRST, MIX_SECOND, MIX_STEP, ByteDraws
 from calibrant._typing import AnyArray, FloatArray
 
 _LOG2_E = 1.4426950408889634
+# log(2) as a sum of two floats. The first has trailing zero bits, so its product with n is exact,
+# and t - n log(2) keeps all digits.
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
-_ROUND = 6755399441055744.0  # 1.5 * 2^52
+# 1.5 * 2^52: the sum of this and a moderate number has unit spacing, so it is rounded to integers.
+_ROUND = 6755399441055744.0
+# Elements of a chunk whose three buffers (16 kB each) stay in the first two levels of the cache.
 _CHUNK = 2048
 
 _compiled: Any = njit(cache=True, nogil=True, error_model="numpy")
 
 
-# A product and a sum may be one operation, which rounds once; nothing is put in another order.
+# "contract" allows fused multiply-add, which rounds once. It does not allow reordering, which would
+# break the rounding trick above.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
 def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-def]
-    """``exp(scale x)`` of moderate numbers; ``near`` and ``bits`` are views of one buffer, as
-    ``power`` is of another.
+    """``exp(scale x)`` of moderate numbers.
+
+    ``near``, ``bits`` and ``power`` are views of one buffer, as floats, integers and floats. They
+    are separate arguments, so the compiler can vectorize each loop.
     """
     for i in range(x.size):
         t = scale * x[i]
@@ -36,6 +43,7 @@ def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-
         near[i] = v
         n = v - _ROUND
         r = (t - n * _LN2_HIGH) - n * _LN2_LOW
+        # Taylor polynomial of degree 12 by Horner's rule: its remainder is below 2e-16 here.
         p = 1.0 / 479001600.0
         p = p * r + 1.0 / 39916800.0
         p = p * r + 1.0 / 3628800.0
@@ -49,6 +57,8 @@ def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-
         p = p * r + 0.5
         p = p * r + 1.0
         out[i] = p * r + 1.0
+    # 2^n: add the bias 1023 of the exponent and shift it into place. The shift also drops the high
+    # bits of the large constant.
     for i in range(x.size):
         bits[i] = (bits[i] + 1023) << 52
     for i in range(x.size):
@@ -57,9 +67,8 @@ def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)  # type: ignore[untyped-decorator]
 def _row_sums(e, x, first, n_columns, sums):  # type: ignore[no-untyped-def]
-    """Sums of e, e x, e x^2 and e x^3 of each row of a chunk; rows are cut out, because an index
-    that might be negative is not vectorized.
-    """
+    """Sums of e, e x, e x^2 and e x^3 of each row of a chunk."""
+    # Slice each row first: numba does not vectorize loops whose index might be negative.
     for i in range(e.size // n_columns):
         odds = e[i * n_columns : (i + 1) * n_columns]
         score = x[i * n_columns : (i + 1) * n_columns]
@@ -94,7 +103,7 @@ def _power_sums(x, beta, sums):  # type: ignore[no-untyped-def]
 
 
 def power_sums(x: FloatArray, beta: float, n_powers: int) -> list[FloatArray]:
-    """As in `_numpy`, up to four powers; ``beta x`` must be moderate."""
+    """`_numpy.power_sums` with up to four powers; ``beta x`` must be moderate."""
     sums = np.empty((4, len(x)))
     _power_sums(np.ascontiguousarray(x, dtype=np.float64), beta, sums)
     return list(sums[:n_powers])
@@ -161,8 +170,10 @@ def _mixed_bits(z):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _byte_counts(cells, threshold, others, first, key, shift, counts):  # type: ignore[no-untyped-def]
-    """Row by row, so that its tables and the counts of its few likely cells stay in the cache; an
-    open draw is counted as such too, which costs less than a branch.
+    """Count the cells that are drawn from each row.
+
+    Rows are the outer loop, so the tables of a row and the counts of its few likely cells stay in
+    the cache. Open draws are counted in the last cell too, which is cheaper than a branch.
     """
     n_rows, n_draws = first.shape
     is_open = len(counts) - 1
@@ -192,4 +203,4 @@ FUNCTIONS: dict[str, Any] = {
     "column_cells": column_cells,
     "fits_with_a_hit": fits_with_a_hit,
 }
-"""What takes the place of the functions of `_numpy`, by name."""
+"""Compiled counterparts of functions of `_numpy`, by name."""

@@ -1,4 +1,4 @@
-"""Hot loops in NumPy: the definition that every other version is tested against."""
+"""Hot loops in NumPy. Tests compare the compiled versions with these."""
 
 from __future__ import annotations
 
@@ -11,37 +11,40 @@ from calibrant._kernels.blocks import row_blocks
 from calibrant._kernels.simplex import ones
 from calibrant._typing import AnyArray, FloatArray, IntArray
 
-# On many short rows a pass over the columns beats argmax, which pays for a call a row.
+# For many short rows, a loop over the columns is faster than argmax, which has a fixed cost per
+# row.
 _SHORT_ROW = 16
 _MANY_ROWS = 2048
 
-# Slots of alias tables that are drawn from at a time, 200 kB.
+# Slots of the alias tables that are processed together: 200 kB, which fit the cache.
 _TILE = 2**14
 
-# Draws by bytes at a time: their places in the tables are 1 MB.
+# Byte draws that are processed together: their indices into the tables take 1 MB.
 _TILE_DRAWS = 2**17
 
 # The constants of SplitMix64.
 MIX_STEP, MIX_FIRST, MIX_SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
-# Repeated argmax beats a full sort of the row up to about this many ranks.
+# Up to about this many ranks, repeated argmax is faster than a full sort of the row.
 _FEW_RANKS = 4
 
 
 def top_labels(block: FloatArray, n_ranks: int) -> IntArray:
-    """Columns of the ``n_ranks`` largest entries of each row, ``(m, n_ranks)``; ties go to the
-    lowest column.
+    """Columns of the ``n_ranks`` largest entries of each row, ``(m, n_ranks)``.
+
+    Ties go to the first column, as in ``argmax``.
     """
     if n_ranks == 1:
         return _top_label(block)[:, None]
     if n_ranks > _FEW_RANKS:
+        # The stable sort of negative entries keeps the tie rule.
         return np.argsort(-block, axis=1, kind="stable")[:, :n_ranks]
-    left = np.array(block)
+    remaining = np.array(block)
     labels = np.empty((len(block), n_ranks), dtype=np.intp)
     rows = np.arange(len(block))
     for rank in range(n_ranks):
-        labels[:, rank] = left.argmax(axis=1)
-        left[rows, labels[:, rank]] = -np.inf
+        labels[:, rank] = remaining.argmax(axis=1)
+        remaining[rows, labels[:, rank]] = -np.inf
     return labels
 
 
@@ -54,7 +57,8 @@ def _top_label(block: FloatArray) -> IntArray:
     label = np.zeros(n_rows, dtype=np.int8)
     for k in range(1, n_columns):
         is_larger = (columns[k] > largest).view(np.int8)
-        # k grows: without a branch, the last column that was larger
+        # Without a branch: k increases, so the maximum is the last column that was larger than all
+        # before it. Strict comparison leaves ties to the first column.
         np.maximum(label, is_larger * np.int8(k), out=label)
         np.maximum(largest, columns[k], out=largest)
     return label.astype(np.intp)
@@ -71,8 +75,8 @@ def cell_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sums per cell of the weight, of weight times score and of weight times outcome.
 
-    ``cell`` and ``score`` have shape (m, J); ``hit`` are flat indices into them where the outcome
-    is 1; ``weight`` has shape (m,). Unit weights, a stride-0 array, take a shorter way.
+    ``cell`` and ``score`` have shape (m, J), ``hit`` holds flat indices of the entries with outcome
+    1, and ``weight`` has shape (m,). Unit weights (a stride-0 array) need no products.
     """
     flat = cell.ravel()
     is_unit = weight.strides == (0,) and weight[0] == 1.0
@@ -91,8 +95,10 @@ def cell_sums(
 
 
 def ordered_pairs(score: FloatArray, outcome: AnyArray) -> tuple[FloatArray, IntArray]:
-    """Scores in [0, 1] in increasing order, with their outcomes (0 or 1), misses first among
-    ties: by one plain sort in the place of an indirect one.
+    """Scores in [0, 1] in increasing order, with their outcomes (0 or 1).
+
+    Among equal scores, outcome 0 comes first. Packing both into one number allows a plain sort,
+    which is much faster than an indirect one.
     """
     key = packed_pairs(score, outcome)
     key.sort()
@@ -100,10 +106,10 @@ def ordered_pairs(score: FloatArray, outcome: AnyArray) -> tuple[FloatArray, Int
 
 
 def packed_pairs(score: FloatArray, outcome: AnyArray) -> AnyArray:
-    """Scores in [0, 1] and outcomes (0 or 1) as whole numbers of the same order, misses first.
+    """Scores in [0, 1] and outcomes (0 or 1) as integers with the order of `ordered_pairs`.
 
-    The bits of a float that is not negative are ordered as it is, and those up to one leave a bit
-    free: the outcome is packed into it.
+    The bit patterns of non-negative floats have the order of the floats. For floats up to one, the
+    highest bits are zero, so a shift makes place for the outcome in the lowest bit.
     """
     key = (score + 0.0).view(np.uint64)  # a copy, in which -0.0 is 0.0
     key <<= np.uint64(1)
@@ -112,7 +118,7 @@ def packed_pairs(score: FloatArray, outcome: AnyArray) -> AnyArray:
 
 
 def unpacked_pairs(key: AnyArray) -> tuple[FloatArray, IntArray]:
-    """The scores and outcomes of `packed_pairs`, whose memory the scores take over."""
+    """The scores and outcomes of `packed_pairs`; the scores reuse its memory."""
     hit = (key & np.uint64(1)).view(np.int64)
     key >>= np.uint64(1)
     return key.view(np.float64), hit
@@ -129,7 +135,7 @@ def power_sums(
     e = np.multiply(x, dtype(beta))
     np.exp(e, out=e)
     column = ones(x.shape[1], e.dtype)
-    # A product with ones takes less time than a sum over short rows.
+    # A product with ones is faster than a sum over short rows.
     sums = [e.dot(column)]
     for _ in range(1, n_powers):
         e *= x
@@ -138,9 +144,7 @@ def power_sums(
 
 
 def column_cells(score: FloatArray, n_bins: int) -> tuple[FloatArray, FloatArray]:
-    """Rows and sums of the scores in each of ``n_bins`` bins of equal width of every column, (J,
-    n_bins) each.
-    """
+    """Counts and sums of the scores in ``n_bins`` bins of equal width per column, (J, n_bins)."""
     n_columns = score.shape[1]
     cell = (np.asarray(score, dtype=np.float64) * n_bins).astype(np.intp)
     np.minimum(cell, n_bins - 1, out=cell)
@@ -151,11 +155,11 @@ def column_cells(score: FloatArray, n_bins: int) -> tuple[FloatArray, FloatArray
 
 
 def alias_draws(threshold: AnyArray, values: AnyArray, bits: AnyArray) -> AnyArray:
-    """What the random numbers ``bits`` (m, n) draw from the n rows of alias tables, (m, n).
+    """Draw from the n rows of alias tables with the random numbers ``bits`` (m, n); returns (m, n).
 
-    ``values`` (n, T, 2) is ``columns`` of `alias_tables` in `calibrant.inference`, or anything that
-    is known of a column, in its place. A few rows are drawn all m times before the next, so that
-    their tables stay in the cache.
+    ``values`` (n, T, 2) is ``columns`` of `alias_tables` in `calibrant.inference`, or a function of
+    the columns. All m draws of a few rows are made before the next rows, so their tables stay in
+    the cache.
     """
     n_rows, n_slots = threshold.shape
     drawn = np.empty(bits.shape, dtype=values.dtype)
@@ -181,12 +185,12 @@ ByteDraws: TypeAlias = tuple[tuple[AnyArray, AnyArray, AnyArray], AnyArray, int]
 
 
 def byte_counts(draws: Iterable[ByteDraws], size: int, n_cells: int) -> AnyArray:
-    """Draw a cell from each row, ``size`` times: how often each was drawn, (size, n_cells).
+    """Draw a cell from each row, ``size`` times, and count the draws of cells, (size, n_cells).
 
-    Rows come in parts. The tables of a part are `byte_tables` of `calibrant.inference`, with the
-    cell of each column in its place and ``n_cells`` for the bytes that leave a draw open. Its bytes
-    (n, size) are looked up; a draw that is open then takes the alias tables, and the number that
-    its place and the key of the part give.
+    Rows come in chunks. The tables of a chunk are `byte_tables` of `calibrant.inference`, with
+    cells in place of columns, and ``n_cells`` for bytes that leave a draw open. Most draws are a
+    lookup of one random byte (n, size). An open draw uses the alias tables and a random number
+    that depends on its position and the key of the chunk.
     """
     counts = np.zeros((size, n_cells), dtype=np.int32)
     for (cells, threshold, others), first, key in draws:
@@ -204,8 +208,10 @@ def byte_counts(draws: Iterable[ByteDraws], size: int, n_cells: int) -> AnyArray
 
 
 def mixed_bits(key: int, place: AnyArray) -> AnyArray:
-    """A random 32-bit number for each place: the upper halves of the numbers of SplitMix64
-    (doi:10.1145/2714064.2660195), whose state is ``key`` and as many steps as ``place`` says.
+    """A random 32-bit number for each place.
+
+    They are the upper halves of numbers of SplitMix64 (doi:10.1145/2714064.2660195) after ``place``
+    steps from the state ``key``. So each number can be computed without those before it.
     """
     z = place.astype(np.uint64) * np.uint64(MIX_STEP) + np.uint64(key)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_FIRST)
@@ -214,8 +220,9 @@ def mixed_bits(key: int, place: AnyArray) -> AnyArray:
 
 
 def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Slopes of the edge that spans the gap of a greatest convex minorant, point by point: see
-    `calibrant.binary.venn_abers`.
+    """Slopes of the edge that spans the gap of a greatest convex minorant, point by point.
+
+    See `calibrant.binary.venn_abers`.
     """
     points = list(zip(x.tolist(), y.tolist(), strict=True))
     corners: list[tuple[float, float]] = []
@@ -241,7 +248,5 @@ def _push(corners: list[tuple[float, float]], point: tuple[float, float]) -> Non
 
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    """Positive where the way a, b, c turns left, that is where b lies below the line from a to
-    c.
-    """
+    """Positive if the path a, b, c turns left, that is, if b lies below the line from a to c."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

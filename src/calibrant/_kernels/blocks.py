@@ -41,7 +41,7 @@ KEPT_MEMORY = 2**24
 """Elements of intermediate results that are kept because a hundred passes use them: 128 MB."""
 
 THREAD_WORK = 2**22
-"""Elements of a pass from which on threads save more time than it takes to start them."""
+"""Number of elements of a pass from which threads save more time than their start takes."""
 
 _BLAS_THREADS_FROM = 2**13
 """Elements of a matrix below which BLAS starts no threads."""
@@ -71,10 +71,11 @@ def n_threads() -> int:
 
 
 class _OneBlasThread:
-    """Limit BLAS to one thread while any of our loops runs.
+    """A context that limits BLAS to one thread while any loop of the package runs.
 
-    On small blocks several threads of BLAS wait for each other; on a busy machine a fit took
-    eighteen times as long. Large data are divided among threads by rows instead.
+    On small blocks, several threads of BLAS wait for each other. On a busy machine, a fit took
+    eighteen times as long. Large data are divided among threads by rows instead. The limit is
+    global, so nested and concurrent uses are counted, and the last one restores the old limit.
     """
 
     def __init__(self) -> None:
@@ -142,9 +143,7 @@ def map_blocks(
 def map_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Item], Sum], items: Iterator[Item], ahead: int
 ) -> Iterator[Sum]:
-    """Results in submission order. At most ``ahead`` of them are computed ahead, which bounds the
-    memory.
-    """
+    """Results in the order of the items; at most ``ahead`` wait, which bounds the memory."""
     waiting: deque[Any] = deque()
     for item in items:
         waiting.append(pool.submit(function, item))
@@ -162,9 +161,7 @@ def sum_blocks(
     elements: int | None = None,
     work: int = 1,
 ) -> Any:
-    """Sum over row blocks of what ``function`` returns: a number, an array, a table, or a tuple of
-    these.
-    """
+    """Sum of ``function`` over row blocks: a number, an array, a table, or a tuple of these."""
     if n_rows * n_columns <= min(elements or CACHE_BLOCK, THREAD_WORK // work):
         with one_blas_thread(n_rows * n_columns):
             return function(slice(0, n_rows))
@@ -178,8 +175,9 @@ def sum_blocks(
 def map_elements(
     function: Callable[[FloatArray], tuple[FloatArray, ...]], x: FloatArray, n_results: int
 ) -> list[FloatArray]:
-    """The arrays that an elementwise function returns for a large array, computed block by block:
-    its intermediate arrays stay in the cache.
+    """The results of an elementwise function of a large array, computed block by block.
+
+    The intermediate arrays of a block stay in the cache.
     """
     if x.size <= READ_BLOCK or not x.flags.c_contiguous:
         return list(function(x))

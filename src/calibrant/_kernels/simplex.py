@@ -1,8 +1,7 @@
-"""Probabilities and logits of a block of rows: their highest entries, their logarithms and the zero
-policy, whose only home it is.
+"""Functions of probabilities and logits of a block of rows.
 
-Every function takes and returns plain ``(m, K)`` arrays, computes in float64 and leaves its input
-alone.
+This module alone defines how zeros are handled. Every function takes and returns plain ``(m, K)``
+arrays, computes in float64 and does not change its input, unless its name says so.
 """
 
 from __future__ import annotations
@@ -18,54 +17,53 @@ EPS = 1e-12
 """Default floor of probabilities before their logarithm is taken."""
 
 TINY = 1e-300
-"""The least positive number that is worked with: "impossible", yet its logarithm and its reciprocal
+"""The smallest positive number in use. It means "impossible", but its logarithm and its reciprocal
 are finite."""
 
 LOG_ZERO = float(np.log(TINY))
 """The logarithm of `TINY`."""
 
 MODERATE = 300.0
-"""Numbers of at most this size have exponentials, and sums of them, far from overflow."""
+"""Exponentials of numbers of at most this size, and their sums, are far from overflow: exp(300) is
+about 1e130."""
 
-# Row sums as a matrix product and row maxima column by column beat NumPy's axis=1 reductions on
-# short rows.
+# On short rows, row sums as a matrix product and row maxima column by column are faster than
+# NumPy's reductions with axis=1. Row maxima need at least _FEW_ROWS rows for that.
 SHORT_ROW = 32
 _FEW_ROWS = 32
 
 
 def row_sum(block: FloatArray) -> FloatArray:
-    """Sum of each row in float64.
-
-    Long rows by halves, as NumPy sums: one after the other, a thousand classes of the same small
-    probability lose the same bits each time, and softmax was off by 26 units in the last place.
-    """
+    """Sum of each row in float64."""
+    # NumPy sums long rows pairwise. Added one after the other, a thousand equal probabilities lose
+    # the same bits each time, and softmax was off by 26 units in the last place.
     if block.shape[1] > SHORT_ROW:
         return np.asarray(block.sum(axis=1, dtype=np.float64))
     return block @ ones(block.shape[1])
 
 
 def rough_row_sum(block: FloatArray) -> FloatArray:
-    """`row_sum` that is right to 1e-12 or so, in less time: a matrix product also of long rows."""
+    """`row_sum` with an error of about 1e-12, faster for long rows by a matrix product."""
     return block @ ones(block.shape[1]) if block.dtype == np.float64 else row_sum(block)
 
 
 @lru_cache(maxsize=16)
 def ones(size: int, dtype: np.dtype[Any] | None = None) -> FloatArray:
-    """A read-only vector of ones: a product with it sums the entries of short rows."""
+    """A cached, read-only vector of ones; a product with it sums the entries of short rows."""
     vector = np.ones(size, dtype=dtype)
     vector.flags.writeable = False
     return vector
 
 
 def weighted_sum(weight: FloatArray, values: FloatArray) -> float:
-    """``sum_i w_i x_i``; equal weights, a stride-0 array, multiply the sum."""
+    """``sum_i w_i x_i``; equal weights (a stride-0 array) are a factor of the sum."""
     if weight.strides == (0,) and weight.size:
         return float(weight[0] * np.add.reduce(values))
     return float(weight @ values)
 
 
 def total_weight(weight: FloatArray) -> float:
-    """``sum_i w_i``; equal weights, a stride-0 array, are not read."""
+    """``sum_i w_i``; equal weights (a stride-0 array) are not read."""
     if weight.strides == (0,) and weight.size:
         return float(weight[0]) * weight.size
     return float(weight.sum())
@@ -79,17 +77,17 @@ def effective_weights(weight: FloatArray) -> FloatArray:
     """
     if is_unit(weight):
         return weight
-    scaled = weight / weight.max()  # squares of tiny or huge weights would be 0 or infinite
+    scaled = weight / weight.max()  # squares of tiny or huge weights would underflow or overflow
     return scaled * (scaled.sum() / (scaled @ scaled))
 
 
 def is_unit(weight: FloatArray) -> bool:
-    """Whether all weights are one; those that nobody gave take no memory."""
+    """Whether all weights are one; default weights (a stride-0 array) are not read."""
     return bool(weight[0] == 1.0 if weight.strides == (0,) and weight.size else (weight == 1).all())
 
 
 def class_sums(y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
-    """Sum of the weights of each class, (K,); equal weights, a stride-0 array, are not read."""
+    """Sum of the weights of each class, (K,); equal weights (a stride-0 array) are not read."""
     if weight.strides == (0,) and weight.size:
         return np.bincount(y, minlength=n_classes) * weight[0]
     return np.bincount(y, weight, minlength=n_classes)
@@ -108,6 +106,7 @@ def row_max(block: FloatArray) -> FloatArray:
 
 def softmax(logits: FloatArray) -> FloatArray:
     """``exp(z_k) / sum_l exp(z_l)`` by row."""
+    # Subtracting the row maximum avoids overflow and does not change the result.
     out = np.subtract(logits, row_max(logits)[:, None], dtype=np.float64)
     return _normalized_exp(out)
 
@@ -134,13 +133,14 @@ def log_softmax(logits: FloatArray) -> FloatArray:
 def log_softmax_at(logits: FloatArray, y: IntArray) -> FloatArray:
     """`log_softmax` at the column ``y`` of each row, (n,)."""
     z = np.asarray(logits, dtype=np.float64)
+    # Moderate logits cannot overflow, so their copy without the row maximum is not needed.
     if not (z.min(initial=0.0) >= -MODERATE and z.max(initial=0.0) <= MODERATE):
         z = z - row_max(z)[:, None]
     return true_class(z, y) - np.log(row_sum(np.exp(z)))
 
 
 def log_clipped(proba: FloatArray, eps: float) -> FloatArray:
-    """``log(clip(p, eps, 1 - eps))``, not renormalised."""
+    """``log(clip(p, eps, 1 - eps))``, not renormalized."""
     out = np.clip(np.asarray(proba, dtype=np.float64), eps, 1.0 - eps)
     return np.log(out, out=out)
 
@@ -152,31 +152,33 @@ def log_floored(proba: FloatArray, eps: float) -> FloatArray:
 
 
 def log_of(proba: FloatArray) -> FloatArray:
-    """``log(p)`` of final probabilities, for people to read: zero has the logarithm -inf."""
+    """``log(p)`` of calibrated probabilities for users; zero has the logarithm -inf."""
     with np.errstate(divide="ignore"):
         return np.log(proba)
 
 
 def finite_logits(logits: FloatArray, eps: float = EPS) -> FloatArray:
-    """Logits in float64 with -inf replaced by the logit of probability ``eps``: the floor that a
-    probability of zero has. Where a finite logit of the row is lower, that one is taken, so that
-    what is impossible never outranks what is not. Not a copy where nothing is to be replaced.
+    """Logits in float64 with -inf replaced by the logit of probability ``eps``.
+
+    This is the floor of a probability of zero. If a finite logit of the row is lower, its value is
+    used, so an impossible class never outranks a possible one. Without -inf, the logits are not
+    copied.
     """
-    given = np.asarray(logits, dtype=np.float64)
-    if not (given.size and given.min() == -np.inf):
-        return given
-    out, impossible = np.array(given), np.isneginf(given)
+    array = np.asarray(logits, dtype=np.float64)
+    if not (array.size and array.min() == -np.inf):
+        return array
+    out, impossible = np.array(array), np.isneginf(array)
     rows = np.flatnonzero(impossible.any(axis=1))
-    block, gone = out[rows], impossible[rows]
+    block, is_impossible = out[rows], impossible[rows]
     top = row_max(block)
     floor = top + np.log(row_sum(np.exp(block - top[:, None]))) + np.log(eps)
-    least = np.where(gone, np.inf, block).min(axis=1)
-    out[rows] = np.where(gone, np.minimum(floor, least)[:, None], block)
+    least = np.where(is_impossible, np.inf, block).min(axis=1)
+    out[rows] = np.where(is_impossible, np.minimum(floor, least)[:, None], block)
     return out
 
 
-def centred(logits: FloatArray, eps: float = EPS) -> FloatArray:
-    """Finite logits minus their row mean: the form in which a constant added to a row is gone."""
+def centered(logits: FloatArray, eps: float = EPS) -> FloatArray:
+    """Finite logits minus their row mean, which removes a constant that was added to a row."""
     out = finite_logits(logits, eps)
     return out - (row_sum(out) / out.shape[1])[:, None]
 
@@ -184,14 +186,16 @@ def centred(logits: FloatArray, eps: float = EPS) -> FloatArray:
 def log_odds(proba: FloatArray, eps: float) -> FloatArray:
     """``log(p / (1 - p))`` of probabilities clipped to ``[eps, 1 - eps]``."""
     out = np.clip(np.asarray(proba, dtype=np.float64), eps, 1.0 - eps)
-    rest = 1.0 - out  # exact above 1/2; below, its rounding is that of the result
+    # 1 - p is exact for p above 1/2. Below, its rounding error is that of the result.
+    complement = 1.0 - out
     np.log(out, out=out)
-    out -= np.log(rest, out=rest)
+    out -= np.log(complement, out=complement)
     return out
 
 
 def log_sigmoids(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """``log p`` and ``log(1 - p)`` of log-odds, to an absolute 1e-16."""
+    """``log p`` and ``log(1 - p)`` of log-odds, with an absolute error of 1e-16."""
+    # log p = min(z, 0) - log(1 + exp(-|z|)), which cannot overflow; both share the last term.
     common = np.abs(odds)
     np.negative(common, out=common)
     np.exp(common, out=common)
@@ -218,15 +222,14 @@ def normalized(rows: FloatArray) -> FloatArray:
 
 
 def as_proba(scores: FloatArray, inputs: str) -> FloatArray:
-    """Probabilities of checked scores in float64: as they are, or the softmax of logits and of
-    log-probabilities.
-    """
+    """Probabilities of checked scores in float64; the softmax of logits and log-probabilities."""
     return np.asarray(scores, dtype=np.float64) if inputs == "proba" else softmax(scores)
 
 
 def log_true_class(scores: FloatArray, y: IntArray, inputs: str, eps: float = EPS) -> FloatArray:
-    """The logarithm of the probability of the true class of each row, not below that of ``eps``:
-    the same number whether a forecast comes as probabilities, logits or log-probabilities.
+    """The logarithm of the probability of the true class of each row, at least ``log(eps)``.
+
+    The result is the same for probabilities, logits and log-probabilities of a prediction.
     """
     if inputs == "proba":
         return log_floored(true_class(scores, y), eps)
@@ -237,7 +240,7 @@ def true_class(scores: FloatArray, y: IntArray) -> FloatArray:
     """The entry of the true class of each row, (n,)."""
     if not scores.flags.c_contiguous:
         return scores[np.arange(len(y)), y]
-    # One index an entry instead of two: half the time.
+    # One flat index per entry instead of two takes half the time.
     return scores.reshape(-1).take(np.arange(0, scores.size, scores.shape[1]) + y)
 
 

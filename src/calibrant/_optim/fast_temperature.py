@@ -1,12 +1,12 @@
-r"""Sums over rows for the temperature, at the least cost of a pass.
+r"""Fast sums over rows for the temperature.
 
-An exponential is most of a pass. The sums of powers of the scores,
+Exponentials take most of the time of a pass. The sums of powers of the scores,
 
 .. math:: \sum_k e^{\beta u_k} u_k^j, \qquad j = 0, 1, 2, 3,
 
 need one exponential per score and no row maximum, and give the mean, the variance and the third
-central moment of a row. They are of no use if the exponentials overflow or vanish, or if the
-variance is a small difference of large numbers. The scores of such a block are shifted first.
+central moment of a row. They fail if the exponentials overflow or underflow, or if the variance is
+a small difference of large numbers. In such a block, the row maximum is subtracted first.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ from calibrant._optim.plain_temperature import penalized_derivatives, prior_prec
 from calibrant._optim.slope_search import Point
 from calibrant._typing import FloatArray
 
-# On processors without AVX-512 a logarithm costs as much as an exponential. Products of eight norms
-# stay below the largest number if exponents are of at most this size.
+# On processors without AVX-512, a logarithm takes as long as an exponential, so one logarithm of a
+# product of eight norms replaces eight. The product does not overflow for exponents of at most 60:
+# exp(8 * 60) is about 1e208. It saves time from _PRODUCT_ROWS rows on.
 _PRODUCT_SIZE, _PRODUCT_ROWS, _PRODUCT_EXPONENT = 8, 4096, 60.0
 
 
 class Arithmetic(NamedTuple):
-    """How powers are summed over each row, up to which size of scores and exponents the sums are
-    far from overflow, and the share of the mean square below which a variance has lost too many
-    digits.
+    """A precision of the sums.
+
+    ``sums`` adds up powers over each row. ``largest`` is the size of scores and exponents up to
+    which the sums are far from overflow. A variance below the share ``least_variance`` of the mean
+    square has lost too many digits.
     """
 
     sums: Callable[[FloatArray, float, int], list[FloatArray]]
@@ -43,13 +46,14 @@ class Arithmetic(NamedTuple):
 
 
 _DOUBLE = Arithmetic(power_sums, MODERATE, 1e-6)
-# In single precision an exponential costs a quarter.
+# In single precision, an exponential takes a quarter of the time.
 _SINGLE = Arithmetic(partial(power_sums, dtype=np.float32), 60.0, 1e-3)
 
 
 class BlockConstants(NamedTuple):
-    """What is the same at every beta: the largest size of a score, and the weighted sum of the
-    scores of the true classes.
+    """Numbers of a block that do not depend on beta.
+
+    The largest absolute score, and the weighted sum of the scores of the true classes.
     """
 
     size: float
@@ -71,7 +75,7 @@ class TemperatureLoss:
         sums = kernel("power_sums", sample.shape[0] * sample.shape[1])
         self.exact, self.rough = _DOUBLE, _SINGLE
         if sums is not power_sums:
-            # Compiled loops in double precision take less time than those of NumPy in single.
+            # Compiled loops in double precision are faster than NumPy in single precision.
             self.exact = self.rough = _DOUBLE._replace(sums=sums)
         self.block = sample.whole_block(READ_BLOCK)
         self.constants = sample.block_store()
@@ -79,8 +83,10 @@ class TemperatureLoss:
     def __call__(
         self, t: float, *, is_rough: bool = False, n_powers: int = 3, bend: float = nan
     ) -> Point:
-        """One pass over the rows; a rough one is in single precision. Four powers give the third
-        derivative. If it is not computed, it is estimated as ``bend`` times the curvature.
+        """Evaluate the loss in one pass over the rows, in single precision if ``is_rough``.
+
+        Four powers give the third derivative. Otherwise it is estimated as ``bend`` times the
+        curvature.
         """
         beta = exp(t)
         setting = beta, self.rough if is_rough else self.exact, n_powers, self.constants
@@ -111,15 +117,15 @@ def block_sums(
     constants: dict[int, BlockConstants] | None,
     block: RowBlock,
 ) -> _Sums:
-    """The sums of a block; ``constants`` keeps those of earlier passes."""
-    known = None if constants is None else constants.get(block.start)
-    if known is None:
-        known = BlockConstants.of(block)
+    """The sums of a block; ``constants`` stores its `BlockConstants` between passes."""
+    constant = None if constants is None else constants.get(block.start)
+    if constant is None:
+        constant = BlockConstants.of(block)
         if constants is not None:
-            constants[block.start] = known
-    size = known.size * max(beta, 1.0)
+            constants[block.start] = constant
+    size = constant.size * max(beta, 1.0)
     if size <= arithmetic.largest:
-        sums = _moment_sums(beta, arithmetic, n_powers, size, known.true, block)
+        sums = _moment_sums(beta, arithmetic, n_powers, size, constant.true, block)
         if sums is not None:
             return sums
     return _shifted_sums(beta, block)
@@ -135,14 +141,15 @@ def loss_sums_at(betas: FloatArray, block: RowBlock) -> FloatArray:
 def _moment_sums(
     beta: float, arithmetic: Arithmetic, n_powers: int, size: float, true: float, block: RowBlock
 ) -> _Sums | None:
-    """The sums by powers; None if the variance lost too many digits. ``size`` bounds the exponents,
-    ``true`` is the sum of the scores of the true classes.
+    """The sums by powers; None if the variance lost too many digits.
+
+    ``size`` bounds the exponents, and ``true`` is the sum of the scores of the true classes.
     """
     norm, first, second, *cube = arithmetic.sums(block.u, beta, n_powers)
     weight, inverse, scale = block.weight, 1.0 / norm, 1.0
     mean = first * inverse
     share, weighted_mean = inverse, mean
-    if weight.strides == (0,):  # equal weights are a factor of the sums
+    if weight.strides == (0,):  # equal weights are a factor of the sums, which saves two products
         scale = float(weight[0])
     else:
         share, weighted_mean = weight * inverse, weight * mean
@@ -160,7 +167,7 @@ def _moment_sums(
 
 
 def _shifted_sums(beta: float, block: RowBlock) -> _Sums:
-    """The sums after the largest score of each row has been subtracted, which is always safe."""
+    """The sums after subtraction of the largest score of each row, which cannot overflow."""
     x = np.subtract(block.u, row_max(block.u)[:, None], dtype=np.float64)
     norm, first, second = power_sums(x, beta, 3)
     true, mean = true_class(x, block.y), first / norm
@@ -170,7 +177,7 @@ def _shifted_sums(beta: float, block: RowBlock) -> _Sums:
 
 
 def _log_sum(weight: FloatArray, norm: FloatArray, size: float) -> float:
-    """``sum_i w_i log(norm_i)``; for equal weights by the logarithms of products of eight."""
+    """``sum_i w_i log(norm_i)``; for equal weights by logarithms of products of eight norms."""
     is_weighted = weight.strides != (0,)
     if is_weighted or len(norm) < _PRODUCT_ROWS or size > _PRODUCT_EXPONENT:
         return weighted_sum(weight, np.log(norm))

@@ -1,4 +1,4 @@
-"""The fit of a score map, from data to `Solution`."""
+"""The fit of a score function, from data to `Solution`."""
 
 from __future__ import annotations
 
@@ -26,41 +26,47 @@ def fit_map(
     tol: float = TOLERANCE,
     max_work: int | None = None,
 ) -> Solution:
-    """Parameters of a map, of its shape, that minimize the penalized mean log-loss; the search
-    begins at ``start``, or where the best temperature puts the identity.
+    """Minimize the penalized mean log-loss over the parameters of a score function.
+
+    The search starts at ``start``, by default at the identity divided by the best temperature.
     """
     with one_blas_thread(sample.shape[0] * sample.shape[1]):
         objective = Objective(score_map, penalty, sample)
         if start is None:
             start = _best_start(objective, sample)
         if isinstance(score_map, DiagonalMap):
-            objective.penalty = _held(penalty, start, sample.class_weights > 0)
+            objective.penalty = _hold_missing(penalty, start, sample.class_weights > 0)
         solution = minimize(objective, start, tol=tol, max_work=max_work)
-    settled = objective.settled(solution.parameters, objective.gauged(start))
-    solution = replace(solution, parameters=settled)
+    parameters = objective.without_drift(solution.parameters, objective.gauged(start))
+    solution = replace(solution, parameters=parameters)
     if not (sample.class_weights > 0).all() and not _is_bounded(penalty):
         return replace(solution, outcome=Outcome.MISSING_CLASS)
     return solution
 
 
 HELD = 1e-3
-"""Curvature that holds the factors of classes that never occur."""
+"""Curvature of the penalty that holds the factors of classes without rows at their start."""
 
 
-def _held(penalty: QuadraticPenalty, start: FloatArray, is_seen: BoolArray) -> QuadraticPenalty:
-    """The penalty, and one on the free factors of a diagonal map that belong to classes without a
-    row: their offsets alone make such a class improbable. Factors that no row tells anything about
-    would end anywhere, and on rows unlike these make the class likely.
+def _hold_missing(
+    penalty: QuadraticPenalty, start: FloatArray, is_seen: BoolArray
+) -> QuadraticPenalty:
+    """Add a penalty on the unpenalized factors of classes without rows, for a diagonal function.
+
+    The intercept alone makes such a class improbable. No row determines its factor, which could end
+    anywhere and make the class likely on new rows.
     """
     is_held = np.stack([~is_seen, np.zeros_like(is_seen)]) & (penalty.curvature == 0)
     return QuadraticPenalty(
-        np.where(is_held, HELD, penalty.curvature), np.where(is_held, start, penalty.centre)
+        np.where(is_held, HELD, penalty.curvature), np.where(is_held, start, penalty.center)
     )
 
 
 def _best_start(objective: Objective, sample: Sample) -> FloatArray:
-    """The identity, or the identity at the best temperature, where logits of any size have a
-    curvature: the latter of data that are not kept, where to compare them costs passes.
+    """The identity, or the identity divided by the best temperature, which has the lower loss.
+
+    At the best temperature, logits of any size have a curvature. For data that are not kept in
+    memory it is used without a comparison, which would cost passes over the data.
     """
     identity = objective.map.identity()
     beta = np.exp(find_log_beta(sample).parameters[0])
@@ -70,5 +76,5 @@ def _best_start(objective: Objective, sample: Sample) -> FloatArray:
 
 
 def _is_bounded(penalty: QuadraticPenalty) -> bool:
-    """Whether the penalty keeps every parameter of a class that never occurs from running away."""
+    """Whether the penalty keeps all parameters of a class without rows finite."""
     return bool((penalty.curvature > 0).all())

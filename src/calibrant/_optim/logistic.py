@@ -1,5 +1,6 @@
-"""Logistic regression of claims by Newton's method, of many at once: what Platt scaling and beta
-calibration share.
+"""Logistic regression of binary problems by Newton's method, many problems at once.
+
+Platt scaling and beta calibration use it.
 """
 
 from __future__ import annotations
@@ -15,41 +16,45 @@ from calibrant._kernels.simplex import log_sigmoids, sigmoid
 from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import BoolArray, FloatArray, IntArray
 
-# Newton's method takes ten steps or so; with separated outcomes it is stopped after thirty.
+# Newton's method needs about ten steps, and about thirty until it detects separated outcomes.
 _MAX_ITER = 100
-# Newton's decrement is about twice the excess of the mean loss, the square of the distance; the
-# next step squares that distance, 1e-6, once more.
+# Newton's decrement is about twice the excess of the mean loss, which is quadratic in the distance
+# to the optimum. At 1e-12 the distance is about 1e-6, and the last step squares it once more.
 _CONVERGED = 1e-12
-# Near a finite optimum the decrement collapses (quadratic convergence). Without one it falls by a
-# factor e a step.
+# Near a finite optimum the decrement collapses, because convergence is quadratic. Without a finite
+# optimum it falls only by a factor of e per step. So a small decrement that is still more than a
+# tenth of the previous one means separated outcomes.
 _SUSPICIOUS, _SLOW = 1e-8, 0.1
-# Directions of less relative curvature than this are not determined by the data.
+# Directions with less relative curvature than this are not determined by the data.
 _RANK = 1e-12
-# A column that varies by no more than this share of its size is constant: the rounding of a mean.
+# A column that varies by no more than this share of its size is constant: its mean is only exact up
+# to rounding.
 _CONSTANT = 1e-12
-# Directions of more relative curvature than this are determined beyond doubt.
+# Directions with more relative curvature than this are determined by the data.
 _DETERMINED = 1e-8
+# Factor of the log-odds in the shrunken start, see `_shrunken_start`.
 _SHRINKAGE = 0.7
 
 
-# Large data start from the optimum of every 16th row where that has so many of both outcomes, else
-# from the rate of the outcome, and go on in single precision where there are so many in all; the
-# decrement at which that is good enough.
+# From _WARM_FROM rows on, the start is the optimum of every _WARM_ROWS-th row, if these rows have
+# _WARM_OUTCOMES of both outcomes. It is then improved in single precision, if all rows have so many
+# of both outcomes. Both searches end at _WARM_DECREMENT.
 _WARM_FROM, _WARM_ROWS, _WARM_OUTCOMES, _WARM_DECREMENT = 5_000, 16, 20.0, 1e-7
-# A step is taken for good where the slope at its end is at most this share of that at its start.
+# A full Newton step is accepted without a pass for the loss if the slope along it has almost
+# vanished at its end: if it is negative, or at most this share of the slope at its start.
 _GOOD_STEP = 0.1
 
 
 def fit_logistic(
     columns: FloatArray, target: FloatArray, weight: FloatArray, *, intercept: bool = True
 ) -> Solution:
-    r"""Minimize the weighted mean of :math:`\log(1 + e^{\eta}) - t\,\eta` over the d coefficients
-    and the intercept of ``eta``: the parameters, (d + 1,), the intercept last (0 without one).
+    r"""Minimize the weighted mean of :math:`\log(1 + e^{\eta}) - t\,\eta`.
 
-    ``columns`` has shape (m, d), d may be 0; the ``target`` t lies in [0, 1]. Columns are centred
-    and scaled first, and the start is 0, or where large data have the optimum of a part: a
-    direction that the data do not determine (a constant column) keeps the coefficient 0. O(m) for
-    each of a few passes, in O(m d) memory.
+    The parameters are the d coefficients and the intercept of ``eta``, (d + 1,), with the intercept
+    last (0 without one). ``columns`` has shape (m, d), where d may be 0. The ``target`` t lies in
+    [0, 1]. Columns are standardized first. The search starts at 0, or, for large data, at the
+    optimum of a subsample, so a direction that the data do not determine (a constant column) keeps
+    the coefficient 0. The cost is O(m) for each of a few passes, in O(m d) memory.
     """
     each = [column[None] for column in columns.T]
     return fit_logistics(each, target[None], weight, intercept=intercept)[0]
@@ -62,70 +67,75 @@ def fit_logistics(
     *,
     intercept: bool = True,
 ) -> list[Solution]:
-    """`fit_logistic` of J claims about the same m rows, all at once: ``columns`` are d arrays (J,
-    m), the ``target`` has their shape, the ``weight`` (m,) is common.
+    """`fit_logistic` of J binary problems with the same m rows, all at once.
+
+    ``columns`` are d arrays of shape (J, m), the ``target`` has this shape too, and the problems
+    share the ``weight`` (m,).
     """
     share = weight / weight.sum()
-    centre = (
+    center = (
         np.stack([x @ share if intercept else np.zeros(len(x)) for x in columns], axis=-1)
         if columns
         else np.zeros((len(target), 0))
     )
-    design, scale = [], np.ones(centre.shape)
+    design, scale = [], np.ones(center.shape)
     for j, x in enumerate(columns):
-        spread = np.sqrt(_square_sums(x, centre[:, j], share))
-        # A constant column, up to round-off, has no scale of its own.
+        spread = np.sqrt(_square_sums(x, center[:, j], share))
+        # A column that is constant up to round-off must not be scaled by its round-off. It becomes
+        # zero (division by infinity), so its coefficient stays 0.
         size = np.maximum(x.max(axis=1, initial=0.0), -x.min(axis=1, initial=0.0))
         is_constant = spread <= _CONSTANT * size
         scale[~is_constant, j] = spread[~is_constant]
         width = np.where(is_constant, np.inf, spread)
-        design.append(_standardised(x, centre[:, j], width))
+        design.append(_standardized(x, center[:, j], width))
     problem = _Problem(design, target, share, intercept)
-    solutions = _newton(problem, problem.start(_shrunken_start(centre, scale)), _CONVERGED)
+    solutions = _newton(problem, problem.start(_shrunken_start(center, scale)), _CONVERGED)
     return [
         _unscaled(solution, middle, width, intercept)
-        for solution, middle, width in zip(solutions, centre, scale, strict=True)
+        for solution, middle, width in zip(solutions, center, scale, strict=True)
     ]
 
 
-def _square_sums(x: FloatArray, centre: FloatArray, share: FloatArray) -> FloatArray:
-    """``sum_i share_i (x_i - centre)^2`` of each claim."""
+def _square_sums(x: FloatArray, center: FloatArray, share: FloatArray) -> FloatArray:
+    """``sum_i share_i (x_i - center)^2`` of each claim."""
     total = np.zeros(len(x))
     for rows in row_blocks(x.shape[1], len(x)):
-        away = x[:, rows] - centre[:, None]
+        away = x[:, rows] - center[:, None]
         total += np.einsum("ij,ij,j->i", away, away, share[rows])
     return total
 
 
-def _standardised(x: FloatArray, centre: FloatArray, width: FloatArray) -> FloatArray:
-    """``(x - centre) / width`` of each claim."""
+def _standardized(x: FloatArray, center: FloatArray, width: FloatArray) -> FloatArray:
+    """``(x - center) / width`` of each claim."""
     out = np.empty(x.shape)
     for rows in row_blocks(x.shape[1], len(x)):
-        part = np.subtract(x[:, rows], centre[:, None], out=out[:, rows])
+        part = np.subtract(x[:, rows], center[:, None], out=out[:, rows])
         part /= width[:, None]
     return out
 
 
-def _shrunken_start(centre: FloatArray, scale: FloatArray) -> FloatArray:
-    """Standardised parameters of equal coefficients and the intercept 0, (J, d + 1): log-odds a
-    little closer to zero than they are, which for scores that are any good is nearer to the optimum
-    than a constant. Steps from an overconfident start are too long.
+def _shrunken_start(center: FloatArray, scale: FloatArray) -> FloatArray:
+    """Standardized parameters that shrink the log-odds toward zero, (J, d + 1).
+
+    They are equal coefficients without an intercept. For informative scores, this start is closer
+    to the optimum than a constant. The identity would be closer still, but Newton steps from an
+    overconfident start are too long.
     """
-    return _SHRINKAGE * np.column_stack([scale, centre.sum(axis=1)])
+    return _SHRINKAGE * np.column_stack([scale, center.sum(axis=1)])
 
 
 def _unscaled(
-    solution: Solution, centre: FloatArray, scale: FloatArray, intercept: bool
+    solution: Solution, center: FloatArray, scale: FloatArray, intercept: bool
 ) -> Solution:
-    """The solution for columns as they were."""
+    """The solution in terms of the original columns."""
     beta = solution.parameters
     coef = beta[: len(scale)] / scale
-    last = beta[-1] - coef @ centre if intercept else 0.0
+    last = beta[-1] - coef @ center if intercept else 0.0
     return replace(solution, parameters=np.append(coef, last))
 
 
 class _Problem(NamedTuple):
-    """Standardised columns, (J, m) each, targets (J, m), and shares of the weight, (m,)."""
+    """Standardized columns, (J, m) each, targets (J, m), and shares of the weight, (m,)."""
 
     design: list[FloatArray]
     target: FloatArray
@@ -144,15 +154,17 @@ class _Problem(NamedTuple):
         return self._replace(design=[x[claims] for x in self.design], target=self.target[claims])
 
     def start(self, shrunken: FloatArray) -> FloatArray:
-        """Zeros; for many rows the best of a fit to some of them, the ``shrunken`` identity and
-        the rate of the outcome.
+        """The start of the search.
+
+        Zeros; for large data, the best of a subsample fit, the ``shrunken`` identity and the base
+        rate.
         """
         start = np.zeros(self.shape)
         if len(self.share) < _WARM_FROM or not self.intercept:
             return start
         rate = self.target @ self.share
-        known = np.flatnonzero((rate > 0.0) & (rate < 1.0))
-        start[known, -1] = np.log(rate[known] / (1.0 - rate[known]))
+        mixed = np.flatnonzero((rate > 0.0) & (rate < 1.0))
+        start[mixed, -1] = np.log(rate[mixed] / (1.0 - rate[mixed]))
         least = np.minimum(rate, 1.0 - rate) * len(self.share)
         often = np.flatnonzero(least >= _WARM_ROWS * _WARM_OUTCOMES)
         enough = np.flatnonzero(least >= _WARM_OUTCOMES)
@@ -173,8 +185,10 @@ class _Problem(NamedTuple):
         return start
 
     def _is_better(self, beta: FloatArray, other: FloatArray) -> BoolArray:
-        """Of which claims one start has a lower loss than another, and no direction in which it
-        leads away from zero without any effect.
+        """For which problems ``beta`` is a better start than ``other``.
+
+        It must have a lower loss, and all directions must be determined by the data. Otherwise the
+        start would give a nonzero coefficient to a direction without any effect.
         """
         curvature = np.linalg.eigvalsh(self.derivatives(beta)[1])
         is_determined = curvature[:, 0] > _DETERMINED * curvature[:, -1]
@@ -182,7 +196,7 @@ class _Problem(NamedTuple):
         return is_lower & is_determined
 
     def _in_single_precision(self) -> _Problem:
-        """The same in numbers whose exponentials cost a quarter."""
+        """The problem in single precision, where an exponential takes a quarter of the time."""
         target, share = self.target.astype(np.float32), self.share.astype(np.float32)
         return self._replace(
             design=[x.astype(np.float32) for x in self.design], target=target, share=share
@@ -207,6 +221,7 @@ class _Problem(NamedTuple):
         total = np.zeros(len(beta))
         for rows in self._blocks():
             eta = self._eta(beta, rows)
+            # log(1 + e^eta) = max(eta, 0) + log(1 + e^-|eta|), which cannot overflow.
             loss = np.maximum(eta, 0.0) - log_sigmoids(np.abs(eta))[0]
             eta *= self.target[:, rows]
             loss -= eta
@@ -214,7 +229,7 @@ class _Problem(NamedTuple):
         return total
 
     def derivatives(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The direction of descent, minus the gradient, (J, p), and the Hessian, (J, p, p)."""
+        """Minus the gradient (the descent direction), (J, p), and the Hessian, (J, p, p)."""
         n_claims, size = self.shape
         gradient, hessian = np.zeros((n_claims, size)), np.zeros((n_claims, size, size))
         for rows in self._blocks():
@@ -237,7 +252,7 @@ class _Problem(NamedTuple):
 
 
 def _improve(start: FloatArray, claims: IntArray, problem: _Problem) -> None:
-    """Put the starts of some claims where a problem like theirs has its optimum."""
+    """Replace the starts of some claims by the optimum of a similar problem, if it converged."""
     solutions = _newton(problem, start[claims], _WARM_DECREMENT, with_loss=False)
     for claim, solution in zip(claims, solutions, strict=True):
         start[claim] = solution.parameters if solution.converged else start[claim]
@@ -251,36 +266,43 @@ def _sum_with(a: FloatArray, column: FloatArray | None) -> FloatArray:
 def _newton(
     problem: _Problem, start: FloatArray, converged: float, *, with_loss: bool = True
 ) -> list[Solution]:
-    """Newton's method with step halving; one pass over the data a step, for those that need it."""
+    """Newton's method with step halving.
+
+    Each step is one pass over the data of the claims that have not converged yet.
+    """
     n_claims = len(start)
     beta, ends = start.copy(), [Outcome.ITERATION_LIMIT] * n_claims
     n_iter = np.full(n_claims, _MAX_ITER)
-    left, previous, part = np.arange(n_claims), np.full(n_claims, np.inf), problem
+    active, previous, part = np.arange(n_claims), np.full(n_claims, np.inf), problem
     gradient, hessian = part.derivatives(beta)
     for iteration in range(1, _MAX_ITER + 1):
         step, decrement = _directions(gradient, hessian)
         is_done = decrement <= converged
         is_slow = ~is_done & (_SLOW * previous <= decrement) & (decrement <= _SUSPICIOUS)
-        beta[left[is_done]] += step[is_done]
-        for claim in left[is_done | is_slow]:
+        # The last step costs nothing and squares the error once more.
+        beta[active[is_done]] += step[is_done]
+        for claim in active[is_done | is_slow]:
             n_iter[claim] = iteration
         for mask, outcome in ((is_done, Outcome.CONVERGED), (is_slow, Outcome.SEPARABLE)):
-            for claim in left[mask]:
+            for claim in active[mask]:
                 ends[claim] = outcome
-        goes_on = ~(is_done | is_slow)
-        if not goes_on.any():
+        continues = ~(is_done | is_slow)
+        if not continues.any():
             break
-        if not goes_on.all():
-            part, left = part.take(np.flatnonzero(goes_on)), left[goes_on]
-        previous = decrement[goes_on]
-        moved = _moved(part, beta[left], step[goes_on], previous)
-        beta[left], gradient, hessian = moved
+        if not continues.all():
+            part, active = part.take(np.flatnonzero(continues)), active[continues]
+        previous = decrement[continues]
+        beta[active], gradient, hessian = _step(part, beta[active], step[continues], previous)
     loss = problem.loss(beta) if with_loss else np.zeros(n_claims)
     return [Solution(beta[j], float(loss[j]), int(n_iter[j]), ends[j]) for j in range(n_claims)]
 
 
 def _directions(gradient: FloatArray, hessian: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Newton's steps of least norm, (J, p), and their decrements, (J,)."""
+    """Newton's steps of least norm, (J, p), and their decrements, (J,).
+
+    The eigendecomposition leaves out directions without curvature, along which a step would be
+    arbitrarily long.
+    """
     curvature, axes = np.linalg.eigh(hessian)
     least = _RANK * curvature.max(axis=1, keepdims=True, initial=0.0)
     along = np.einsum("jpa,jp->ja", axes, gradient)
@@ -289,11 +311,13 @@ def _directions(gradient: FloatArray, hessian: FloatArray) -> tuple[FloatArray, 
     return step, np.einsum("jp,jp->j", gradient, step)
 
 
-def _moved(
+def _step(
     problem: _Problem, beta: FloatArray, step: FloatArray, decrement: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The ends of the steps with their derivatives, where the loss still falls there or all but;
-    else of the first of the half, the quarter ... that lowers the loss enough.
+    """The ends of the steps, and the derivatives there.
+
+    A full step is accepted if the slope at its end is small or still negative. Otherwise the step
+    is halved until it reduces the loss enough.
     """
     trial = beta + step
     gradient, hessian = problem.derivatives(trial)
@@ -309,12 +333,13 @@ def _moved(
 
 
 def _halved(problem: _Problem, beta: FloatArray, step: FloatArray, decrement: float) -> FloatArray:
-    """The first of the step, its half, its quarter ... that lowers the loss enough."""
+    """The end of the first of the steps 1, 1/2, 1/4, ... that reduces the loss enough."""
     loss, size = float(problem.loss(beta[None])[0]), 1.0
     while True:
         trial = beta + size * step
         value = float(problem.loss(trial[None])[0])
-        # The second term forgives round-off; it also ends the search.
+        # Armijo's rule with the usual factor 1e-4. The last term tolerates round-off of the loss,
+        # without which the search would not end near the optimum.
         if value <= loss - 1e-4 * size * decrement + 1e-15 * (1.0 + abs(loss)) or size < 1e-12:
             return trial
         size /= 2.0

@@ -1,15 +1,14 @@
-r"""Score maps: from log scores ``u`` of shape (m, K) to logits ``s`` of shape (m, K), linear in
-their parameters.
+r"""Functions from log scores ``u`` of shape (m, K) to logits ``s`` of shape (m, K).
 
-With :math:`p = \mathrm{softmax}(s)` and the log-loss, everything that a second-order solver needs
-follows from two operations of a map: ``apply`` (parameters to logits; linear plus nothing) and its
-transpose ``pullback`` (a gradient with respect to logits to one with respect to parameters).
-``curvature`` and ``blocks`` are sums over rows of
+They are linear in their parameters. With :math:`p = \mathrm{softmax}(s)` and the log-loss, a
+second-order solver needs only two operations: ``apply`` (parameters to logits) and its transpose
+``pullback`` (a gradient with respect to logits to one with respect to parameters). ``curvature``
+and ``blocks`` are sums over rows of
 
 .. math:: w_i\, (\mathrm{diag}(p_i) - p_i p_i^\top) \otimes x_i x_i^\top
 
-written so that they are matrix products: the whole Hessian for few parameters, and its blocks on
-the diagonal, which precondition conjugate gradients for many.
+that are computed by matrix products. ``curvature`` is the whole Hessian, for few parameters.
+``blocks`` are its diagonal blocks, which precondition conjugate gradients for many parameters.
 """
 
 from __future__ import annotations
@@ -25,25 +24,24 @@ from calibrant._kernels.simplex import TINY
 from calibrant._typing import FloatArray
 
 Blocks = tuple[FloatArray, ...]
-"""Sums over rows from which a preconditioner is made."""
+"""Sums over rows that define a preconditioner."""
 
 BLOCK_CLASSES = 160
-"""Up to this many classes each has a block of its own in the preconditioner: 33 MB."""
+"""Up to this many classes, the preconditioner has one block per class: 160 blocks of 161 x 161
+numbers take 33 MB."""
 
 Solve = Callable[[FloatArray], FloatArray]
 """Approximate product of the inverse Hessian with an array of the shape of the parameters."""
 
 
 class ScoreMap(Protocol):
-    """What a solver needs of a map; parameters are arrays of ``shape``."""
+    """The interface of a score function for the solvers; parameters are arrays of ``shape``."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
     def identity(self) -> FloatArray: ...
     def features(self, u: FloatArray) -> FloatArray:
-        """What the other methods take in the place of ``u``, where it is made once for many
-        products.
-        """
+        """Features that the other methods accept in place of ``u``; computed once and reused."""
         ...
 
     def apply(self, theta: FloatArray, u: FloatArray) -> FloatArray: ...
@@ -52,9 +50,7 @@ class ScoreMap(Protocol):
     def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks: ...
     def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve: ...
     def gauge(self) -> tuple[int, FloatArray]:
-        """The axis along which constants change no probability, and a mask of the lines where that
-        is so.
-        """
+        """The axis along which a constant changes no probability, and a mask of such lines."""
         ...
 
 
@@ -95,9 +91,7 @@ class DiagonalMap:
         return total
 
     def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks:
-        """Sums over rows of the 2 x 2 blocks of each class, (K,) each: of d with d, d with b, b
-        with b.
-        """
+        """Sums over rows of the 2 x 2 blocks of the classes: d d, d b and b b, (K,) each."""
         return self._moments(p * (1.0 - p), u, weight)
 
     @staticmethod
@@ -110,6 +104,8 @@ class DiagonalMap:
 
     def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve:
         a, b, c = blocks[0] + diagonal[0], blocks[1], blocks[2] + diagonal[1]
+        # A class that is (almost) never likely has no curvature. A small ridge, and a lower bound
+        # of the determinant, which may round to a negative number, keep the blocks invertible.
         floor = 1e-10 * (a.mean() + c.mean()) + TINY
         a, c = a + floor, c + floor
         determinant = a * c - b * b
@@ -127,9 +123,7 @@ class DiagonalMap:
 
 @dataclass(frozen=True)
 class AffineMap:
-    """``s = W u + b``; parameters ``[W | b]`` of shape (K, K + 1), row k gives the logit of class
-    k.
-    """
+    """``s = W u + b``; parameters ``[W | b]`` of shape (K, K + 1), row k for class k."""
 
     n_classes: int
 
@@ -141,7 +135,7 @@ class AffineMap:
         return np.eye(self.n_classes, self.n_classes + 1)
 
     def features(self, u: FloatArray) -> FloatArray:
-        """A last column of ones, so that intercepts are part of a product."""
+        """``u`` with a last column of ones, so intercepts are part of the matrix product."""
         if u.shape[1] > self.n_classes:
             return u
         x = np.empty((len(u), self.n_classes + 1), dtype=u.dtype)
@@ -170,6 +164,8 @@ class AffineMap:
         x = self.features(u)
         z = (p[:, :, None] * x[:, None, :]).reshape(n_rows, -1)
         zw = z * weight[:, None]
+        # Two matrix products: the term -p p' of the softmax, and then the term diag(p), which only
+        # the diagonal blocks have.
         total = -(zw.T @ z)
         diagonal = (x.T @ zw).reshape(width, self.n_classes, width)
         for k in range(self.n_classes):
@@ -178,11 +174,11 @@ class AffineMap:
         return total
 
     def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks:
-        """Sum over rows of the block of each class, (K, K + 1, K + 1); for many classes of what
-        they share.
+        """Sum over rows of the diagonal block of each class, (K, K + 1, K + 1).
 
-        K blocks would need K^3 numbers. Beyond ``BLOCK_CLASSES`` the block of class k is taken as
-        its share a_k / sum(a) of their sum, which needs K^2: (K + 1, K + 1), and a of shape (K,).
+        K blocks need K^3 numbers. For more than ``BLOCK_CLASSES`` classes, the block of class k is
+        approximated by its share a_k / sum(a) of the sum of all blocks, which needs K^2 numbers:
+        the sum, (K + 1, K + 1), and a, (K,).
         """
         x = self.features(u)
         a = (p * (1.0 - p) * weight[:, None]).astype(u.dtype)
@@ -194,14 +190,19 @@ class AffineMap:
         return (
             _shared_solve(*blocks, diagonal)
             if len(blocks) == 2
-            else self._own_solve(blocks[0], diagonal)
+            else self._separate_solve(blocks[0], diagonal)
         )
 
-    def _own_solve(self, blocks: FloatArray, diagonal: FloatArray) -> Solve:
+    def _separate_solve(self, blocks: FloatArray, diagonal: FloatArray) -> Solve:
+        """Products with the inverse of each block.
+
+        The inverses are computed once, so each product is one batched multiplication.
+        """
         width = self.n_classes + 1
         inverse = np.empty((self.n_classes, width, width))
         for k in range(self.n_classes):
             factor, _ = _cholesky(blocks[k].astype(np.float64), diagonal[k], 1e-10)
+            # LAPACK fills the lower triangle only, which is mirrored below.
             inverse[k], _ = lapack.dpotri(factor, lower=True)
         inverse = np.tril(inverse)
         inverse += np.tril(inverse, -1).transpose(0, 2, 1)
@@ -217,23 +218,24 @@ class AffineMap:
 
 
 def _column_sums(array: FloatArray) -> FloatArray:
-    """``array.sum(axis=0)`` as a product, which is several times as fast for short rows."""
+    """``array.sum(axis=0)`` as a matrix product, which is several times faster for short rows."""
     return np.ones(len(array), dtype=array.dtype) @ array
 
 
 def _shared_solve(gram: FloatArray, share: FloatArray, diagonal: FloatArray) -> Solve:
-    """Products with the inverses of ``share_k / sum(share) gram + median(diagonal_k) I``, by one
-    eigendecomposition.
+    """Products with the inverses of ``share_k / sum(share) gram + median(diagonal_k) I``.
 
-    The few parameters of a class with another penalty (its own weight, its intercept) are divided
-    by their curvature.
+    All classes share one eigendecomposition of ``gram``, which is possible because the penalty is
+    a multiple of the identity for most parameters of a class. The few parameters with another
+    penalty (its diagonal weight, its intercept) are divided by their own curvature instead.
     """
     scale, basis = np.linalg.eigh(gram.astype(np.float64))
-    part = (share / share.sum())[:, None]
+    fraction = (share / share.sum())[:, None]
     usual = np.median(diagonal, axis=1, keepdims=True)
     is_usual = diagonal == usual
-    curvature = np.maximum(scale, 0.0) * part + usual
-    single = np.diag(gram) * part + diagonal
+    # Round-off may make eigenvalues slightly negative.
+    curvature = np.maximum(scale, 0.0) * fraction + usual
+    single = np.diag(gram) * fraction + diagonal
     floor = 1e-10 * curvature.max() + np.finfo(float).tiny
 
     def solve(v: FloatArray) -> FloatArray:
@@ -244,18 +246,21 @@ def _shared_solve(gram: FloatArray, share: FloatArray, diagonal: FloatArray) -> 
 
 
 def dense_solve(hessian: FloatArray, diagonal: FloatArray) -> Solve:
-    """Product with the inverse of a dense Hessian plus a diagonal; what is flat is left (almost)
-    alone.
+    """Products with the inverse of a dense Hessian plus a diagonal.
+
+    A small ridge keeps flat directions, in which the gradient is zero up to round-off, almost
+    unchanged.
     """
     factor = _cholesky(hessian, diagonal.ravel(), 1e-11)
     return lambda v: np.asarray(cho_solve(factor, v.ravel(), check_finite=False)).reshape(v.shape)
 
 
 def _cholesky(matrix: FloatArray, diagonal: FloatArray, ridge: float) -> tuple[FloatArray, bool]:
-    """Factor of ``matrix + diag(diagonal)`` and a ridge relative to its mean curvature, raised
-    until it is positive.
+    """Cholesky factor of ``matrix + diag(diagonal)`` plus a ridge.
 
-    Directions that no probability depends on have no curvature, and round-off may make it negative.
+    The ridge is relative to the largest curvature and is increased until the matrix is positive
+    definite: directions that no probability depends on have no curvature, and round-off may make
+    it negative.
     """
     index = np.arange(len(matrix))
     largest = np.abs(matrix[index, index] + diagonal).max() + np.finfo(float).tiny
@@ -265,4 +270,4 @@ def _cholesky(matrix: FloatArray, diagonal: FloatArray, ridge: float) -> tuple[F
         try:
             return cho_factor(total, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
-            ridge *= 100.0  # ends at the latest where the ridge outweighs every row
+            ridge *= 100.0  # the loop ends at the latest when the ridge dominates every row

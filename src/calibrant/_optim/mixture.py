@@ -1,11 +1,10 @@
-r"""Weights of a mixture of forecasts that minimize the log-loss.
+r"""Weights of a mixture of predictions that minimize the log-loss.
 
-Over the simplex, :math:`\min_w -\sum_i c_i \log (P w)_i` has the solution of the same problem over
-:math:`w \ge 0` with
-:math:`\sum_j w_j` added, for :math:`\sum_i c_i = 1`. That is solved by Newton steps whose quadratic
-models are non-negative least-squares problems (Kim, Carbonetto, Stephens and Anitescu 2020,
-arXiv:1806.01412): a dozen steps where plain EM, whose convergence is sublinear at the boundary,
-needs thousands.
+For :math:`\sum_i c_i = 1`, the problem :math:`\min_w -\sum_i c_i \log (P w)_i` over the simplex has
+the same solution as over :math:`w \ge 0` with the additional term :math:`\sum_j w_j`. It is solved
+by Newton steps whose quadratic models are non-negative least-squares problems (Kim, Carbonetto,
+Stephens and Anitescu 2020, arXiv:1806.01412). They need about a dozen steps. Expectation
+maximization needs thousands, because its convergence is sublinear at the boundary.
 """
 
 from __future__ import annotations
@@ -22,14 +21,15 @@ from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray
 
 _TOLERANCE = 1e-10
-"""Of the conditions of optimality."""
+"""Tolerance of the optimality conditions."""
 
 _AT_ROUND_OFF = 1e-8
-"""Their tolerance where no step gets closer any more: ratios of likelihoods have rounding errors of
-their own."""
+"""Tolerance of the optimality conditions if no step improves them, because the ratios of
+likelihoods have rounding errors."""
 
 _LEAST_SHARE = 1e-290
-"""The smallest share that a line search gives to a member."""
+"""The smallest share that a line search gives to a member. It is close to the smallest float,
+because likelihoods may differ by hundreds of orders of magnitude."""
 
 
 def mixture_weights(
@@ -39,11 +39,12 @@ def mixture_weights(
     max_iter: int = 100,
     start: FloatArray | None = None,
 ) -> Solution:
-    """Weights (J,) on the simplex; ``likelihood`` (n, J) holds each member's probability of what
-    happened. The search begins at ``start``, those of similar rows, or at equal weights.
+    """Weights (J,) on the simplex that minimize the log-loss of a mixture.
 
-    Optimal to 1e-10 in the conditions of optimality, and to 1e-8 where rounding allows no more,
-    else not said to have converged: no member's mean of ``P_ij / (P w)_i`` exceeds one.
+    ``likelihood`` (n, J) holds the probability of the true label under each member. The search
+    starts at ``start``, such as the weights of similar rows, or at equal weights. It converges if
+    the optimality conditions (the mean of ``P_ij / (P w)_i`` does not exceed one for any member)
+    hold up to 1e-10, or up to 1e-8 if rounding prevents further progress.
     """
     if start is None and likelihood.size >= READ_BLOCK:
         solution = _search_blocks(likelihood, np.asarray(weight))
@@ -68,7 +69,7 @@ def mixture_weights(
 
 
 def _search_blocks(likelihood: FloatArray, weight: FloatArray) -> Solution:
-    """The weights by sums over row blocks: nothing of the size of the data is made."""
+    """The weights by sums over row blocks, without arrays of the size of the data."""
 
     def sums_at(w: FloatArray) -> MixtureSums:
         def block_sums(rows: slice) -> MixtureSums:
@@ -81,7 +82,10 @@ def _search_blocks(likelihood: FloatArray, weight: FloatArray) -> Solution:
 
 
 def _violation(mean: FloatArray, w: FloatArray) -> float:
-    """How much more weight a member deserves, or less that has some; 0 at the optimum."""
+    """The violation of the optimality conditions; 0 at the optimum.
+
+    The mean ratio must be at most one for all members, and one for members of positive weight.
+    """
     return max(0.0, float((mean - 1.0).max()), float((w * (1.0 - mean)).max()))
 
 
@@ -93,11 +97,15 @@ def _next_weights(
     ratio: FloatArray,
     mean: FloatArray,
 ) -> FloatArray | None:
-    """Weights of lower loss: by a Newton step, or by more of the member that deserves it most
-    where that fails or would at best double a share that is far too small. Where rounding hides
-    the loss, the Newton point if it is closer to the optimum; None where nothing is better.
+    """Weights with a lower loss; None if there are none.
+
+    A Newton step is tried first. If it fails, the weight of the member with the largest mean ratio
+    is increased. If rounding hides the difference in loss, the Newton point is used if it is closer
+    to the optimum.
     """
     point = newton_point((ratio * c[:, None]).T @ ratio, mean)
+    # With a mean ratio above two, a share is far too small, and a Newton step would at best double
+    # it.
     lower = None if mean.max() > 2.0 else _step_down(p, c, w, point - w, value)
     if lower is not None:
         return lower / lower.sum()
@@ -115,7 +123,7 @@ def _next_weights(
 def _step_down(
     p: FloatArray, c: FloatArray, w: FloatArray, step: FloatArray, value: float
 ) -> FloatArray | None:
-    """The first of the whole step, its half, its quarter ... that lowers the loss, or None."""
+    """The end of the first of the steps 1, 1/2, 1/4, ... that reduces the loss, or None."""
     length = 1.0
     while length > 1e-10:
         if _value(p, c, w + length * step) < value:
@@ -125,8 +133,9 @@ def _step_down(
 
 
 def _raise_member(p: FloatArray, c: FloatArray, w: FloatArray, member: int) -> FloatArray:
-    """Weights with the share of one member raised to where the loss is lowest, by bisection of its
-    logarithm: a share of 1e-15 can be what matters.
+    """Weights with the share of one member increased to minimize the loss.
+
+    The logarithm of the share is bisected, because a share as small as 1e-15 can be optimal.
     """
     mixed, likelihood = p @ w, p[:, member]
 
@@ -148,11 +157,10 @@ def _value(p: FloatArray, c: FloatArray, w: FloatArray) -> float:
 
 
 def newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
-    """Minimum over x >= 0 of the quadratic model at w, with Hessian R' diag(c) R and H w = R' c.
-
-    Members are scaled to a diagonal of ones: one of weight zero may have ratios of 1e10, which
-    would drown those of the others.
-    """
+    """Minimum over x >= 0 of the quadratic model at w, with Hessian R' diag(c) R and H w = R' c."""
+    # Scale the Hessian to a diagonal of ones: a member of weight zero may have ratios of 1e10,
+    # which would dominate all others. The small ridge keeps it positive definite if members are
+    # nearly equal.
     scale = np.sqrt(np.diag(hessian))
     hessian = hessian / np.outer(scale, scale)
     hessian[np.diag_indices_from(hessian)] += 1e-10
@@ -163,8 +171,10 @@ def newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class MixtureSums:
-    """Sums over rows at some weights of a mixture: of the rows' weights c, of the log-loss, of the
-    ratios ``P_ij / (P w)_i``, (J,), and of their products, (J, J).
+    """Sums over rows at given weights of a mixture.
+
+    Sums of the weights c of the rows, of the log-loss, of the ratios ``P_ij / (P w)_i``, (J,), and
+    of their products, (J, J).
     """
 
     total: float
@@ -178,13 +188,14 @@ class MixtureSums:
         p = np.maximum(likelihood, TINY)
         mixed = np.maximum(p @ w, TINY)
         ratio = p / mixed[:, None]
-        with np.errstate(over="ignore", invalid="ignore"):  # too far: such weights are not taken
+        # Products of huge ratios may overflow; `is_below` rejects such weights.
+        with np.errstate(over="ignore", invalid="ignore"):
             product = (ratio * weight[:, None]).T @ ratio
         loss = -float(weight @ np.log(mixed))
         return cls(float(weight.sum()), loss, ratio.T @ weight, product)
 
     def is_below(self, value: float) -> bool:
-        """Whether the mean loss is lower, at weights from which one can go on."""
+        """Whether the mean loss is lower and the search can continue from here."""
         return self.loss / self.total < value and bool(np.isfinite(self.product).all())
 
     def __add__(self, other: MixtureSums) -> MixtureSums:

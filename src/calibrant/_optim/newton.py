@@ -1,6 +1,4 @@
-"""Newton's method for the convex objectives of score maps: exact steps, or steps by conjugate
-gradients.
-"""
+"""Newton's method for convex objectives, with exact steps or steps by conjugate gradients."""
 
 from __future__ import annotations
 
@@ -12,33 +10,38 @@ from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray
 
 TOLERANCE = 1e-13
-"""A fit ends when a Newton step promises to lower the objective by less than this (relative to 1 +
-|objective|)."""
+"""A fit ends when the predicted reduction of a Newton step is smaller than this, relative to
+1 + |objective|."""
 
 SEPARABLE_LOSS = 1e-6
 """An objective below this means that the labels are separated perfectly and parameters grow without
-limit. Larger than that of `temperature`: with K^2 parameters each factor e of the loss costs
-another pass over the data, and finite optima of a mean loss this small are of no use."""
+limit. It is larger than the limit of `plain_temperature`: with K^2 parameters, each factor of e in
+the loss costs another pass over the data, and such small finite optima are of no practical use."""
 
-# Products with the Hessian after which a fit gives up: of few parameters they cost next to nothing,
-# penalized fits of many need about a hundred.
+# Maximum number of products with the Hessian. They are nearly free for few parameters; penalized
+# fits of many parameters need about a hundred.
 _MAX_WORK_FEW, _MAX_WORK_MANY = 10_000, 600
 
 _MAX_CG = 200
+"""Maximum number of conjugate gradient iterations in one Newton step."""
+
 _LAST_CG = 0.001
+"""Relative accuracy of the last Newton step, which needs not be exact."""
+
 _REFRESH_CG = 15
+"""After so many conjugate gradient iterations in a step, the preconditioner is computed again: it
+belongs to an earlier point."""
 
 
-@np.errstate(
-    over="ignore", invalid="ignore"
-)  # a step too far overflows, and the line search takes it back
+# A step that is too long may overflow. The line search then shortens it.
+@np.errstate(over="ignore", invalid="ignore")
 def minimize(
     objective: Objective, start: FloatArray, *, max_work: int | None = None, tol: float = TOLERANCE
 ) -> Solution:
-    """The minimum, by Newton steps with a line search that never raises the objective.
+    """Minimize by Newton steps with a line search that never increases the objective.
 
-    ``max_work`` limits the products with the Hessian, each of which costs about as much as a
-    gradient.
+    ``max_work`` limits the number of products with the Hessian, each of which costs about as much
+    as a gradient.
     """
     theta = objective.gauged(start)
     value, gradient = objective.value_and_gradient(theta)
@@ -57,23 +60,25 @@ def minimize(
             objective, theta, gradient, solve, max_work - work, accuracy
         )
         work += used_cg
-        promised = -0.5 * float((gradient * step).sum())
-        if promised <= accuracy:
-            return Solution(theta + step, value - promised, n_iter, Outcome.CONVERGED)
-        moved = line_search(objective, theta, value, gradient, step)
-        if moved is None:
-            # Close to the optimum round-off hides any decrease: that is convergence, elsewhere it
-            # is not.
-            outcome = Outcome.CONVERGED if promised <= 1e3 * accuracy else Outcome.STALLED
+        predicted = -0.5 * float((gradient * step).sum())
+        if predicted <= accuracy:
+            return Solution(theta + step, value - predicted, n_iter, Outcome.CONVERGED)
+        following = line_search(objective, theta, value, gradient, step)
+        if following is None:
+            # Close to the optimum, round-off hides any decrease, which counts as convergence.
+            outcome = Outcome.CONVERGED if predicted <= 1e3 * accuracy else Outcome.STALLED
             return Solution(theta, value, n_iter, outcome)
-        theta, value, gradient = moved
+        theta, value, gradient = following
     return Solution(theta, value, n_iter, Outcome.ITERATION_LIMIT)
 
 
 def line_search(
     objective: Objective, theta: FloatArray, value: float, gradient: FloatArray, step: FloatArray
 ) -> tuple[FloatArray, float, FloatArray] | None:
-    """The longest of the steps 1, 1/2, 1/4, ... that lowers the objective enough, or None."""
+    """The end of the longest of the steps 1, 1/2, 1/4, ... that reduces the objective enough.
+
+    Armijo's rule with the usual factor 1e-4. None if no step does.
+    """
     slope = float((gradient * step).sum())
     round_off = 4 * np.finfo(float).eps * (1 + abs(value))
     length = 1.0
@@ -83,7 +88,7 @@ def line_search(
         if new_value <= value + 1e-4 * length * slope + round_off:
             return candidate, new_value, new_gradient
         length *= 0.5
-    # Restore what the objective keeps of its last point.
+    # The objective keeps the probabilities of its last point, so evaluate the old point again.
     objective.value_and_gradient(theta)
     return None
 
@@ -96,14 +101,13 @@ def conjugate_gradient(
     max_products: int,
     accuracy: float,
 ) -> tuple[FloatArray, int]:
-    """An inexact Newton step by preconditioned conjugate gradients, and the number of Hessian
-    products it took.
+    """An inexact Newton step by preconditioned conjugate gradients, and its number of products.
 
-    Directions that no probability depends on are projected out; the step is as exact as the
-    gradient is small, so that convergence is superlinear, and needs not be where it lowers the
-    objective by less than ``accuracy``: that is the last one.
+    Directions that no probability depends on are projected out. The relative accuracy of the step
+    increases as the gradient decreases, so convergence is superlinear. The last step, which reduces
+    the objective by less than ``accuracy``, may be less exact.
     """
-    # The whole Hessian as preconditioner sees every direction; its blocks alone do not. A
+    # The whole Hessian as preconditioner handles flat directions by itself; its blocks do not. A
     # Hessian from the pass of the gradient rounds differently at every pass, which lets
     # unpenalized parameters drift along directions without curvature.
     drifts = objective.brings_hessian and not objective.penalty.curvature.any()
@@ -118,7 +122,7 @@ def conjugate_gradient(
     for n_products in range(1, min(_MAX_CG, max_products) + 1):  # noqa: B007  # returned below
         product = gauge(objective.hessian_product(theta, direction))
         curvature = float((direction * product).sum())
-        if curvature <= 0:
+        if curvature <= 0:  # the objective is convex, so this is round-off
             break
         alpha = rho / curvature
         step += alpha * direction

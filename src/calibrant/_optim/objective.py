@@ -1,4 +1,4 @@
-r"""The penalized log-loss of a score map, as sums over row blocks.
+r"""The penalized log-loss of a score function, as sums over row blocks.
 
 .. math:: \frac1n \sum_i w_i \big( \log \sum_k e^{s_{ik}} - s_{i y_i} \big) + \text{penalty},
     \qquad n = \sum_i w_i .
@@ -20,19 +20,19 @@ from calibrant._optim.penalties import QuadraticPenalty
 from calibrant._typing import FloatArray
 
 FEW_PARAMETERS = 500
-"""Up to this many parameters the whole Hessian is made and factorised."""
+"""Up to this many parameters, the whole Hessian is computed and factorized."""
 
 BROUGHT_PARAMETERS = 40
-"""Up to so many parameters the Hessian costs less than the few products that it saves, for data in
-memory that are transformed again at every pass."""
+"""Up to this many parameters, summing the Hessian in the pass of the gradient costs less than the
+products that it saves. For data in memory that are transformed again at every pass."""
 
 BLOCK_ROWS, LEAST_BLOCK_ROWS = 6, 512
-"""Rows that the blocks of a preconditioner are made of: so many for each of their columns, and so
-many more. It need not be exact, and costs K times as much as a product."""
+"""The blocks of a preconditioner are computed from BLOCK_ROWS rows per column plus LEAST_BLOCK_ROWS
+rows. They cost K times as much as a product with the Hessian, and need not be exact."""
 
 MATRIX_PARAMETERS, MATRIX_ROWS = 100, 2_000
-"""From so many parameters of a matrix and so many rows on, products with the Hessian and blocks on
-its diagonal cost less than the whole."""
+"""For a matrix with more parameters, and at least this many rows, products with the Hessian and its
+diagonal blocks are cheaper than the whole Hessian."""
 
 
 def _is_dense(score_map: ScoreMap, n_rows: int, pass_cost: float) -> bool:
@@ -64,7 +64,7 @@ class Objective:
         self.sample = sample.normalized()
         self.n_rows, self.n_classes = sample.shape
         self.is_small = _is_dense(score_map, self.n_rows, sample.pass_cost)
-        # Equal weights, the usual case, are a factor of the sums.
+        # Equal weights are the usual case. They are a factor of the sums, which saves a product.
         self._even = self.sample.even_weight
         self._is_large = self.n_rows >= MATRIX_ROWS
         self.keeps = self.n_rows <= (sample.kept_rows(WORK_MEMORY // self.n_classes) or 0)
@@ -82,17 +82,18 @@ class Objective:
             curvature.any(axis=score_map.gauge()[0], keepdims=True), curvature, 1.0
         )
         is_matrix = score_map.shape[0] > 2
-        # A matrix product needs rows; without one, few keep a block of many classes small.
+        # Matrix products are efficient from about 256 rows per block. Without a matrix product, two
+        # rows are enough, which keeps blocks of many classes small.
         self._elements = max(CACHE_BLOCK, (256 if is_matrix else 2) * self.n_classes)
-        if is_matrix and self.brings_hessian:  # it makes K + 1 columns of each
+        if is_matrix and self.brings_hessian:  # the Hessian expands each column to K + 1 columns
             size = 4 * CACHE_BLOCK // (self.n_classes + 1)
             self._elements = max(size, 256 * self.n_classes)
-        # A matrix product costs K operations an element, the rest of a pass about sixteen.
+        # A matrix product costs K operations per element, the rest of a pass about sixteen.
         self._work = 1 + (self.n_classes // 16 if is_matrix else 0)
         self._block = self.sample.whole_block(min(self._elements, THREAD_WORK // self._work))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process needs to sum over a chunk: neither the data nor what was kept."""
+        """The state that another process needs to sum over a chunk, without data and caches."""
         data = {"sample": None, "_block": None, "_hessian": None}
         return {**vars(self), **data, "_kept": {}, "_features": {}}
 
@@ -113,6 +114,8 @@ class Objective:
         u, y, weight, start = block
         s = self.map.apply(theta, u)
         index = np.arange(len(y))
+        # Exponentials of moderate logits cannot overflow, so large data skip the row maximum, which
+        # takes longer than the check.
         if not (self._is_large and s.min() >= -MODERATE and s.max() <= MODERATE):
             s -= row_max(s)[:, None]
         true = true_class(s, y)
@@ -130,7 +133,7 @@ class Objective:
         return float(weight @ loss), self.map.pullback(p, u), *more
 
     def _keep(self, u: FloatArray, p: FloatArray, start: int) -> None:
-        """What products at this point need; scores are the same at every point."""
+        """Keep the probabilities of this point, and the features of all points, for products."""
         x = self._features.get(start)
         if x is None:
             x = self._features[start] = self.map.features(np.asarray(u, dtype=self._dtype))
@@ -148,8 +151,9 @@ class Objective:
         return u, p
 
     def hessian_product(self, theta: FloatArray, direction: FloatArray) -> FloatArray:
-        """Hessian at ``theta`` times ``direction``; at the point of the last `value_and_gradient`
-        it reuses its work.
+        """Hessian at ``theta`` times ``direction``.
+
+        At the point of the last `value_and_gradient`, its probabilities or Hessian are reused.
         """
         if self._hessian is not None and theta is self._kept_at:
             product = (self._hessian @ direction.ravel()).reshape(direction.shape)
@@ -170,12 +174,11 @@ class Objective:
         return self.map.pullback(t, u).astype(np.float64)
 
     def in_gauge(self, direction: FloatArray) -> FloatArray:
-        """The part of a direction that keeps the penalty's choice among parameters of equal
-        probabilities.
+        """Project a direction so that steps stay among the parameters that the penalty prefers.
 
-        Adding a constant to a line of parameters changes no probability; among these the penalty
-        prefers ``sum curvature * (theta - centre) = 0`` on the line. Conjugate gradients that stay
-        there need half the products.
+        Adding a constant to a line of parameters changes no probability. Among such parameters, the
+        penalty prefers ``sum curvature * (theta - center) = 0`` on the line. Conjugate gradients
+        that stay there need half the products.
         """
         axis, mask = self.map.gauge()
         normal = self._gauge_normal
@@ -185,20 +188,22 @@ class Objective:
         return direction - mask * normal * excess
 
     def gauged(self, theta: FloatArray) -> FloatArray:
-        """Parameters of the same probabilities that the penalty prefers."""
+        """The parameters with the same probabilities that the penalty prefers."""
         axis, mask = self.map.gauge()
         normal = self._gauge_normal
-        centre = np.where(
-            self.penalty.curvature.any(axis=axis, keepdims=True), self.penalty.centre, theta
+        center = np.where(
+            self.penalty.curvature.any(axis=axis, keepdims=True), self.penalty.center, theta
         )
-        excess = (normal * (theta - centre)).sum(axis=axis, keepdims=True) / normal.sum(
+        excess = (normal * (theta - center)).sum(axis=axis, keepdims=True) / normal.sum(
             axis=axis, keepdims=True
         )
         return theta - mask * excess
 
-    def settled(self, theta: FloatArray, start: FloatArray) -> FloatArray:
-        """Parameters of the same probabilities that the penalty prefers, or, where nothing is
-        penalized, that have not drifted from the start: round-off moves them.
+    def without_drift(self, theta: FloatArray, start: FloatArray) -> FloatArray:
+        """The parameters with the same probabilities that the penalty prefers.
+
+        Without a penalty, those that have not drifted from the start. Round-off moves parameters
+        along directions without curvature.
         """
         axis, mask = self.map.gauge()
         theta = self.gauged(theta)
@@ -217,8 +222,8 @@ class Objective:
         return self.map.curvature(p, u, np.asarray(block.weight))
 
     def solver(self, theta: FloatArray) -> Solve:
-        """Products with the inverse Hessian: exact for few parameters, of the blocks on its
-        diagonal for many.
+        """Products with the inverse Hessian, or with that of its diagonal blocks for many
+        parameters.
         """
         diagonal = self.penalty.hessian_diagonal
         if self.is_small:
@@ -227,23 +232,24 @@ class Objective:
         return self.map.block_solve(self._blocks(theta), diagonal)
 
     def _blocks(self, theta: FloatArray) -> Blocks:
-        """The sums that a preconditioner is made of, from evenly spaced rows that are enough."""
+        """The sums that define a preconditioner, from evenly spaced rows."""
         step = max(1, self.n_rows // (BLOCK_ROWS * self.map.shape[1] + LEAST_BLOCK_ROWS))
 
         if step == 1:
             return self._sum(lambda block: self.map.blocks(*self._some_rows(theta, 1, block)[0]))
         some = self._sum(partial(self._some_rows, theta, step))
         p, u, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
-        # Weights are shares of one; those of the rows that are left out go to the others.
+        # Weights are shares of one, so those of a subsample must be scaled to sum to one again.
         return self.map.blocks(p, u, weight / weight.sum() if weight.any() else weight)
 
     def _some_rows(
         self, theta: FloatArray, step: int, block: RowBlock
     ) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-        """Probabilities, scores and weights of evenly spaced rows, in a list: lists add up to one
-        of all blocks.
+        """Probabilities, scores and weights of evenly spaced rows of a block.
+
+        They are in a list, because the sum of lists over blocks is a list of all blocks.
         """
         u, p = self._proba_block(theta, block)
         rows = slice(-block.start % step, None, step)
-        # Copies: a view of a few rows would keep its whole block.
+        # Copy the rows, because a view would keep the memory of its whole block.
         return [(p[rows].copy(), u[rows].copy(), np.array(block.weight[rows]))]

@@ -1,4 +1,4 @@
-"""Quadratic penalties of a map's parameters: ``sum_j curvature_j (theta_j - centre_j)^2``."""
+"""Quadratic penalties of parameters: ``sum_j curvature_j (theta_j - center_j)^2``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from calibrant._typing import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class QuadraticPenalty:
-    """A ridge towards ``centre`` with one weight per parameter; both have the shape of the
-    parameters.
-    """
+    """A ridge penalty toward ``center`` with a weight ``curvature`` for each parameter."""
 
     curvature: FloatArray
-    centre: FloatArray
+    center: FloatArray
 
     def value(self, theta: FloatArray) -> float:
-        return float((self.curvature * (theta - self.centre) ** 2).sum())
+        return float((self.curvature * (theta - self.center) ** 2).sum())
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        return 2.0 * self.curvature * (theta - self.centre)
+        return 2.0 * self.curvature * (theta - self.center)
 
     @property
     def hessian_diagonal(self) -> FloatArray:
@@ -30,18 +28,19 @@ class QuadraticPenalty:
 
 
 def _affine(
-    diagonal: float, off_diagonal: float, intercept: float, centre: FloatArray, n_classes: int
+    diagonal: float, off_diagonal: float, intercept: float, center: FloatArray, n_classes: int
 ) -> QuadraticPenalty:
-    """Weights of the three groups of an affine map's parameters ``[W | b]``, shape (K, K + 1)."""
+    """A penalty of affine parameters ``[W | b]``, (K, K + 1), with one weight for each group."""
     curvature = np.full((n_classes, n_classes + 1), off_diagonal)
     np.fill_diagonal(curvature, diagonal)
     curvature[:, -1] = intercept
-    return QuadraticPenalty(curvature, centre)
+    return QuadraticPenalty(curvature, center)
 
 
 def off_diagonal_and_intercept(lam: float, mu: float, n_classes: int) -> QuadraticPenalty:
-    """ODIR: ``lam sum_{k != l} W_kl^2 + mu sum_k b_k^2``, raw sums; the diagonal is free (Kull
-    2019).
+    """ODIR: ``lam sum_{k != l} W_kl^2 + mu sum_k b_k^2`` (Kull et al. 2019).
+
+    These are sums and not means over the parameters. The diagonal is not penalized.
     """
     return _affine(0.0, lam, mu, np.zeros((n_classes, n_classes + 1)), n_classes)
 
@@ -54,8 +53,9 @@ def ridge_to_zero(lam: float, n_classes: int) -> QuadraticPenalty:
 def ridge_to_identity(
     diagonal: float, off_diagonal: float, intercept: float, n_classes: int
 ) -> QuadraticPenalty:
-    """``diagonal sum_k (W_kk - 1)^2 + off_diagonal sum_{k != l} W_kl^2 + intercept sum_k
-    b_k^2``.
+    """A ridge toward the identity, with separate weights.
+
+    ``diagonal sum_k (W_kk - 1)^2 + off_diagonal sum_{k != l} W_kl^2 + intercept sum_k b_k^2``.
     """
     return _affine(diagonal, off_diagonal, intercept, np.eye(n_classes, n_classes + 1), n_classes)
 
@@ -63,13 +63,11 @@ def ridge_to_identity(
 def diagonal_ridge_to_identity(
     diagonal: float, intercept: float, n_classes: int
 ) -> QuadraticPenalty:
-    """``diagonal sum_k (d_k - 1)^2 + intercept sum_k b_k^2`` of a diagonal map's parameters ``[d;
-    b]``, shape (2, K).
-    """
+    """``diagonal sum_k (d_k - 1)^2 + intercept sum_k b_k^2`` for parameters ``[d; b]``, (2, K)."""
     curvature = np.repeat([[diagonal], [intercept]], n_classes, axis=1)
     return QuadraticPenalty(curvature, np.stack([np.ones(n_classes), np.zeros(n_classes)]))
 
 
 def no_penalty(shape: tuple[int, int]) -> QuadraticPenalty:
-    """Nothing is penalized."""
+    """A penalty of zero."""
     return QuadraticPenalty(np.zeros(shape), np.zeros(shape))

@@ -1,4 +1,4 @@
-r"""The best inverse temperature as a textbook has it: Newton's method on sums over rows.
+r"""Reference implementation of the best inverse temperature: Newton's method on sums over rows.
 
 With :math:`\beta = e^t`, the mean log-loss of :math:`\mathrm{softmax}(\beta u)` is convex in
 :math:`\beta`, and one pass over the data gives its value and both derivatives in :math:`t`:
@@ -11,8 +11,8 @@ With :math:`\beta = e^t`, the mean log-loss of :math:`\mathrm{softmax}(\beta u)`
 :math:`E_i` and :math:`\mathrm{Var}_i` over the classes with probabilities
 :math:`\mathrm{softmax}(\beta u_i)`.
 
-`find_log_beta_plainly` is the definition that the fast search in `calibrant._optim.temperature` is
-tested against. Both have the same result; the fast one takes about a third of the time.
+Tests compare the fast search in `calibrant._optim.temperature` with `find_log_beta_plainly`. Both
+have the same result; the fast search takes about a third of the time.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ LIMIT = 16.0
 """Inverse temperatures stay within exp(-LIMIT) and exp(LIMIT)."""
 
 SEPARABLE_LOSS = 1e-12
-"""Below this loss the labels are separated, and a higher beta changes nothing any more. Smaller
-than that of `newton`: here one number grows, each step is cheap, and losses between the two are
-those of well separated data with a finite temperature."""
+"""Below this loss the labels are separated, and a larger beta changes nothing. It is smaller than
+the limit of `newton`, because steps are cheap for one parameter, and losses between the two limits
+occur for well separated data with a finite temperature."""
 
 MAX_ITER = 100
 LONGEST_STEP = 2.0
-"""Far from the optimum the slope gives the direction of a step and little else."""
+"""Maximum change of log beta. Far from the optimum, the curvature is no guide to the length of a
+step."""
 
-_LAST_STEP = 1e-7  # the next error is about its square
+_LAST_STEP = 1e-7  # Newton's method is quadratic: the error after this step is about 1e-14
 
 
 def find_log_beta_plainly(sample: Sample, *, prior_scale: float | None = None) -> Solution:
@@ -67,8 +68,9 @@ Derivatives = tuple[float, float, float]
 def penalized_derivatives(
     t: float, precision: float, loss: float, slope: float, variance: float
 ) -> Derivatives:
-    """Derivatives in ``t = log beta`` of a loss with the given derivatives in beta, and of the
-    penalty of a prior of the given precision.
+    """Derivatives in ``t = log beta`` of a loss plus the penalty of a prior.
+
+    ``slope`` and ``variance`` are the derivatives of the loss in beta.
     """
     beta = exp(t)
     first, second = beta * slope, beta * beta * variance + beta * slope
@@ -110,8 +112,9 @@ def minimize_by_newton(derivatives: Callable[[float], Derivatives]) -> Solution:
 
 
 def name_cause(solution: Solution) -> Solution:
-    """Replace the outcome if the search ended at an end of its interval: the labels are separated,
-    or the scores are uninformative.
+    """Set the outcome if the search ended at an end of its interval.
+
+    At the upper end the labels are separated, at the lower end the scores are uninformative.
     """
     t = float(solution.parameters[0])
     if t >= LIMIT or solution.objective <= SEPARABLE_LOSS:

@@ -1,9 +1,9 @@
 r"""The posterior of the logarithm of a temperature, as a few temperatures with weights.
 
-The log-likelihood of :math:`\mathrm{softmax}(u / T)` is smooth in :math:`g = \log T`: its value and
-two derivatives at some of the `KNOTS` give a piecewise quintic. With a prior on a fine
-grid that is the posterior, and the Gauss quadrature of it a handful of points that have all of its
-first moments.
+The log-likelihood of :math:`\mathrm{softmax}(u / T)` is smooth in :math:`g = \log T`. Its value and
+two derivatives at some of the `KNOTS` define a piecewise quintic interpolation. The prior is added
+on a fine grid, and Gauss quadrature reduces the posterior to a few points with the same first
+moments.
 """
 
 from __future__ import annotations
@@ -21,16 +21,19 @@ from calibrant._optim.fast_temperature import loss_sums_at
 from calibrant._typing import FloatArray
 
 KNOTS = np.linspace(-4.0, 4.0, 33)
-"""Logarithms of temperatures at which the likelihood is computed; there are none beyond the ends,
-1/55 and 55."""
+"""Logarithms of temperatures at which the likelihood is computed. Temperatures are limited to 1/55
+to 55."""
 
 _POINTS = 2001
+"""Number of points of the grid."""
+
 _NEGLIGIBLE = 40.0
-"""Points of a grid, and how far below its highest a logarithm of the posterior counts as none."""
+"""Posterior densities of less than exp(-40), about 4e-18, of the highest are negligible in double
+precision."""
 
 
 class Posterior(NamedTuple):
-    """Points and weights of a distribution, and the logarithm of what it was divided by."""
+    """Points and weights of a distribution, and the logarithm of its normalizing constant."""
 
     points: FloatArray
     weights: FloatArray
@@ -40,19 +43,22 @@ class Posterior(NamedTuple):
 def log_temperature_posterior(
     sample: Sample, log_prior: Callable[[FloatArray], FloatArray], n_points: int
 ) -> Posterior:
-    """Logarithms of temperatures, with weights: the Gauss quadrature of their posterior. The prior
-    is given up to a factor.
+    """The Gauss quadrature of the posterior of log temperatures.
+
+    The prior may be unnormalized.
     """
     log_likelihood = _log_likelihood(sample, log_prior)
     low, high = log_likelihood.x[[0, -1]]
     grid, log_mass = np.linspace(low, high, _POINTS), np.empty(0)
-    for _ in range(2):  # where the mass is, and once more there
+    # Shrink the grid to the region of the mass twice, because the first grid may hit a narrow
+    # posterior with few points.
+    for _ in range(2):
         log_mass = log_likelihood(grid) + log_prior(grid)
         grid = _zoom(grid, log_mass)
     log_mass = log_likelihood(grid) + log_prior(grid)
     highest = log_mass.max()
     mass = np.exp(log_mass - highest)
-    mass[[0, -1]] *= 0.5  # by trapezoids
+    mass[[0, -1]] *= 0.5  # trapezoidal rule
     log_evidence = highest + np.log(mass.sum() * (grid[1] - grid[0]))
     return Posterior(*gauss_quadrature(grid, mass, n_points), float(log_evidence))
 
@@ -69,27 +75,26 @@ def _zoom(grid: FloatArray, log_mass: FloatArray) -> FloatArray:
 def _log_likelihood(
     sample: Sample, log_prior: Callable[[FloatArray], FloatArray]
 ) -> scipy.interpolate.BPoly:
-    """The logarithm of the likelihood of all rows as a function of log T, where the posterior is
-    not negligible.
+    """The log-likelihood of all rows as a function of log T, where the posterior matters.
 
     The likelihood has one maximum, because the log-loss is convex in 1/T. So a knot is of no use if
     it lies beyond another knot at which the posterior is negligible. Knots are added in four
-    passes, each of which halves the distance between them: many rows need 11 knots instead of 33.
+    passes, each of which halves the distance between them. For many rows, 11 of 33 knots suffice.
     """
-    known: dict[int, FloatArray] = {}
+    values: dict[int, FloatArray] = {}
     first, last = 0, len(KNOTS) - 1
     for step in (8, 4, 2, 1):
-        new = [k for k in range(first, last + 1, step) if k not in known]
-        known.update(zip(new, _derivatives_at(sample, KNOTS[new]), strict=True))
-        knots = np.array(sorted(k for k in known if first <= k <= last))
-        log_mass = np.array([known[k][0] for k in knots]) + log_prior(KNOTS[knots])
-        # The difference is compared, because 1e20 - 40 is 1e20.
-        kept = np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
+        new = [k for k in range(first, last + 1, step) if k not in values]
+        values.update(zip(new, _derivatives_at(sample, KNOTS[new]), strict=True))
+        knots = np.array(sorted(k for k in values if first <= k <= last))
+        log_mass = np.array([values[k][0] for k in knots]) + log_prior(KNOTS[knots])
+        # The difference is compared, because 1e20 - 40 is 1e20 in floating-point arithmetic.
+        relevant = np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
         # The maximum is between the neighbors of the best knot, so both stay.
-        first = int(knots[max(kept[0] - 1, 0)])
-        last = int(knots[min(kept[-1] + 1, len(knots) - 1)])
-    knots = np.array(sorted(k for k in known if first <= k <= last))
-    return scipy.interpolate.BPoly.from_derivatives(KNOTS[knots], [known[k] for k in knots])
+        first = int(knots[max(relevant[0] - 1, 0)])
+        last = int(knots[min(relevant[-1] + 1, len(knots) - 1)])
+    knots = np.array(sorted(k for k in values if first <= k <= last))
+    return scipy.interpolate.BPoly.from_derivatives(KNOTS[knots], [values[k] for k in knots])
 
 
 def _derivatives_at(sample: Sample, log_temperatures: FloatArray) -> FloatArray:
@@ -104,33 +109,37 @@ def _derivatives_at(sample: Sample, log_temperatures: FloatArray) -> FloatArray:
 def gauss_quadrature(
     points: FloatArray, mass: FloatArray, n_points: int
 ) -> tuple[FloatArray, FloatArray]:
-    """The ``n_points`` points, and weights that sum to one, with the first ``2 n_points - 1``
-    moments of a discrete distribution; fewer where it has fewer points that count.
+    """``n_points`` points and weights with the first ``2 n_points - 1`` moments of a distribution.
 
-    They are the eigenvalues of the matrix of the three-term recurrence of its orthogonal
-    polynomials (Golub and Welsch 1969, doi:10.1090/S0025-5718-69-99647-1).
+    There are fewer points if the discrete distribution has fewer relevant points. The points are
+    the eigenvalues of the matrix of the three-term recurrence of the orthogonal polynomials (Golub
+    and Welsch 1969, doi:10.1090/S0025-5718-69-99647-1).
     """
     share = mass / mass.sum()
     mean = share @ points
     spread = np.sqrt(share @ (points - mean) ** 2)
     if not spread > 0:
         return np.array([mean]), np.ones(1)
+    # Standardize, so that the recurrence works with numbers of the size of one.
     x = (points - mean) / spread
-    before, now = np.zeros_like(x), np.ones_like(x)
+    previous, current = np.zeros_like(x), np.ones_like(x)
     diagonal: list[float] = []
-    beside: list[float] = []
+    off_diagonal: list[float] = []
     for _ in range(n_points):
-        diagonal.append(float(share @ (x * now * now)))
-        rest = (x - diagonal[-1]) * now - (beside[-1] if beside else 0.0) * before
-        norm = float(np.sqrt(share @ (rest * rest)))
+        diagonal.append(float(share @ (x * current * current)))
+        last = off_diagonal[-1] if off_diagonal else 0.0
+        following = (x - diagonal[-1]) * current - last * previous
+        norm = float(np.sqrt(share @ (following * following)))
         if not norm > _ROUND_OFF:
             break
-        beside.append(norm)
-        before, now = now, rest / norm
+        off_diagonal.append(norm)
+        previous, current = current, following / norm
     else:
-        beside.pop()
-    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
+        off_diagonal.pop()
+    matrix = np.diag(diagonal) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1)
+    values, vectors = np.linalg.eigh(matrix)
     return mean + spread * values, vectors[0] ** 2
 
 
 _ROUND_OFF = 1e-8
+"""A polynomial with a smaller norm is zero on all points that matter, up to round-off."""

@@ -1,14 +1,14 @@
-r"""The minimum of a log-loss as a function of log beta, from as few evaluations as possible.
+r"""Minimization of a log-loss over log beta with as few evaluations as possible.
 
 An evaluation is a pass over all rows, so it returns more than one number: the slope of the function
-and the first derivatives of the slope. A polynomial that has the m known numbers at the last point
-t, and the m' known numbers at the point t' before it, predicts where the slope is zero. The error
-of the predicted root r is about
+and the first derivatives of the slope. A polynomial interpolates the m numbers at the last point t
+and the m' numbers at the previous point t'. Its root predicts where the slope is zero. The error of
+the predicted root r is about
 
 .. math:: |r - t|^m\, |r - t'|^{m'} / (m + m')^2 ,
 
-the remainder of the interpolation. The denominator is an estimate from log-losses as functions of
-:math:`\log \beta`. A bracket keeps the search safe where the prediction is not good.
+the remainder of the interpolation. The denominator is an empirical estimate for log-losses as
+functions of :math:`\log \beta`. A bracket keeps the search safe if the prediction is bad.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from calibrant._optim.plain_temperature import LIMIT, LONGEST_STEP, MAX_ITER, SE
 from calibrant._optim.solution import Outcome, Solution
 
 _ROOT_ITERATIONS = 4
+"""Newton steps for the root of the polynomial, which start at the Newton step of the function."""
 
 
 class Point(NamedTuple):
@@ -77,32 +78,34 @@ def _solution(t: float, value: float, n_iter: int, curvature: float) -> Solution
 
 
 def interpolate_slope(point: Point, before: Point | None) -> list[float]:
-    """Taylor coefficients of the slope at ``point``: those that the point knows, and more with
-    which the polynomial has the slope of ``before`` and its derivatives there.
+    """Taylor coefficients at ``point`` of a polynomial that interpolates the slope at two points.
+
+    The first coefficients are those of ``point``. The others give the polynomial the slope and the
+    derivatives of ``before``.
     """
     terms = _taylor(point.slopes)
     if before is None:
         return terms
     away, order = before.t - point.t, len(terms)
-    # What the known terms miss is x^order q(x). The coefficients of q at ``before`` follow one by
-    # one from those of the product, in which x^order has binomial coefficients.
-    known = _moved([*terms, 0.0], away)
+    # The remainder after the first terms is x^order q(x). The coefficients of q at ``before``
+    # follow one by one from those of the product, in which x^order has binomial coefficients.
+    first = _shifted([*terms, 0.0], away)
     power = [comb(order, k) * away ** (order - k) for k in range(len(before.slopes))]
-    rest: list[float] = []
+    quotient: list[float] = []
     for k, value in enumerate(_taylor(before.slopes)):
-        explained = sum(power[k - j] * rest[j] for j in range(k))
-        rest.append((value - known[k] - explained) / power[0])
-    return [*terms, *_moved(rest, -away)]
+        explained = sum(power[k - j] * quotient[j] for j in range(k))
+        quotient.append((value - first[k] - explained) / power[0])
+    return [*terms, *_shifted(quotient, -away)]
 
 
 def _taylor(derivatives: tuple[float, ...]) -> list[float]:
     return [value / factorial(k) for k, value in enumerate(derivatives)]
 
 
-def _moved(terms: list[float], x: float) -> list[float]:
-    """The Taylor coefficients at ``x`` of a polynomial that has ``terms`` at 0."""
+def _shifted(terms: list[float], x: float) -> list[float]:
+    """The Taylor coefficients at ``x`` of a polynomial with the coefficients ``terms`` at 0."""
     terms = list(terms)
-    for k in range(len(terms) - 1):  # Horner's rule, again and again
+    for k in range(len(terms) - 1):  # repeated synthetic division (Horner's rule)
         for j in range(len(terms) - 2, k - 1, -1):
             terms[j] += x * terms[j + 1]
     return terms
@@ -144,9 +147,7 @@ def _root_error(root: float, point: Point, before: Point | None) -> float:
 
 
 def _safe_step(t: float, step: float, low: float, high: float) -> float:
-    """The step if it stays inside the bracket; else one to an end of the interval, or to the middle
-    of the bracket.
-    """
+    """The step if it stays inside the bracket, else a step to its end or its middle."""
     step = min(LONGEST_STEP, max(-LONGEST_STEP, step))
     if low < t + step < high:
         return step
@@ -156,7 +157,7 @@ def _safe_step(t: float, step: float, low: float, high: float) -> float:
 
 
 def _integral(terms: list[float], step: float) -> float:
-    """The integral of the polynomial from 0 to ``step``: what the step adds to the function."""
+    """The integral of the slope from 0 to ``step``, that is, the change of the function."""
     total = 0.0
     for power in range(len(terms), 0, -1):
         total = total * step + terms[power - 1] / power

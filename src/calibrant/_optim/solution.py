@@ -1,4 +1,4 @@
-"""How a fit ended."""
+"""The result of an iterative fit, and how it ended."""
 
 from __future__ import annotations
 
@@ -9,39 +9,55 @@ from calibrant._typing import FloatArray
 
 
 class Outcome(Enum):
-    """The ways in which a fit ends. The value is the cause, for people; what to do about it is the
-    estimator's to say.
+    """The ways in which a fit ends.
+
+    The value describes the cause in a warning. The calibrator adds the advice.
     """
 
     CONVERGED = "converged"
     ITERATION_LIMIT = (
-        "the iteration limit was reached before the objective settled; the result is usable but "
-        "not the optimum"
+        "the fit reached its iteration limit before it converged, so the result is usable but not "
+        "the optimum"
     )
-    STALLED = "no step lowered the objective any more, although its gradient is not small"
+    STALLED = "no further step reduced the objective, although its gradient is not small"
     SEPARABLE = (
-        "the scores separate the calibration labels perfectly, or all labels are equal, so that no "
-        "finite optimum exists and confidence would grow without limit; the fit stopped at finite "
-        "values"
+        "the scores separate the calibration labels perfectly, or all labels are equal, so no "
+        "finite optimum exists and the fit stopped at large finite values"
     )
     UNINFORMATIVE = (
-        "higher scores do not go with the truth, so that the best temperature is infinite and all "
+        "higher scores do not go with the true labels, so the best temperature is infinite and all "
         "classes become equally likely"
     )
     MISSING_CLASS = (
-        "some class never occurs among the calibration labels, so that an unpenalized fit drives "
-        "its probability to zero"
+        "a class has no rows in the calibration data, so an unpenalized fit drives its probability "
+        "to zero"
     )
 
     def __reduce__(self) -> tuple[type[Outcome], tuple[str]]:
-        """By its value: skops asks for this, and not for what enumerations offer to pickle."""
+        """Pickle by value, because skops calls this method instead of that of enumerations."""
         return type(self), (self.value,)
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Parameters that a solver found, the objective there, the iterations it took, and how it
-    ended. Searches for one parameter also return the curvature of the objective.
+    """The result of a solver.
+
+    Parameters
+    ----------
+    parameters : ndarray
+        The solution.
+    objective : float
+        The objective at the solution.
+    n_iter : int
+        Number of iterations.
+    outcome : Outcome
+        How the solver ended.
+    curvature : float
+        Second derivative of the objective at the solution, for searches with one parameter.
+
+    See Also
+    --------
+    store_outcome : Store a solution with a calibrator.
     """
 
     parameters: FloatArray
@@ -52,4 +68,5 @@ class Solution:
 
     @property
     def converged(self) -> bool:
+        """Whether the solver found the optimum."""
         return self.outcome is Outcome.CONVERGED

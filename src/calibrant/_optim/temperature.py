@@ -20,27 +20,30 @@ from calibrant._optim.solution import Solution
 from calibrant._typing import FloatArray
 
 _FEW_SCORES = 2**14
-"""Up to so many scores the calls of NumPy take as long as the arithmetic: passes in double
-precision with a third derivative are the fewest."""
+"""Up to this many scores, calls of NumPy take as long as the arithmetic. Passes in double precision
+with a third derivative are best then, because they are the fewest."""
 
 ERROR = 5e-11
-"""The estimated error of log beta at the end of a search."""
+"""Estimated error of log beta at which a search ends."""
 
-_ROUGH_ERROR = 1e-4  # that of a search in single precision, which another one continues
+_ROUGH_ERROR = 1e-4
+"""The same for a search in single precision, which is continued in double precision."""
 
-# From so many rows on the search starts at the optimum of every 16th row, or of more of them in
-# chunks of few rows.
+# From _WARM_FROM rows on, the search starts at the optimum of every _WARM_STEP-th row. Small chunks
+# use more rows, so at least _WARM_ROWS of them.
 _WARM_FROM, _WARM_STEP, _WARM_ROWS = 5_000, 16, 300
-# If chunks differ this much in log beta, as those of sorted rows do, their mean tells little more.
+# Chunks of sorted rows may hold a single class and have extreme optima. Limit their influence on
+# the mean over chunks.
 _CHUNK_LIMIT = 3.0
 
 
 def find_log_beta(sample: Sample, *, prior_scale: float | None = None) -> Solution:
-    """Find the ``t = log beta`` that minimizes the mean log-loss, plus ``t^2 / (2 n s^2)`` for a
-    Gaussian prior of scale s. A constant that is added to a row of scores changes nothing.
+    """Find the ``t = log beta`` that minimizes the mean log-loss.
 
-    Few scores are searched in double precision. Many are searched in single precision first, from a
-    start that some of the rows give; the last pass, usually one, is in double precision.
+    A Gaussian prior of scale s adds ``t^2 / (2 n s^2)``. A constant that is added to a row of
+    scores changes nothing. Few scores are searched in double precision. Many scores are searched in
+    single precision first, starting at the optimum of a subsample. Usually one last pass is in
+    double precision.
     """
     size = sample.shape[0] * sample.shape[1]
     with one_blas_thread(size):
@@ -49,7 +52,8 @@ def find_log_beta(sample: Sample, *, prior_scale: float | None = None) -> Soluti
             return name_cause(minimize_scalar(partial(loss, n_powers=4), 0.0, ERROR).solution)
         near = _approach(loss, prior_scale)
         start = float(near.solution.parameters[0])
-        # A third derivative in single precision, or an estimated one, is not good enough here.
+        # A third derivative that was estimated, or computed in single precision, is not accurate
+        # enough for the last step.
         before = near.point._replace(slopes=near.point.slopes[:2])
         return name_cause(minimize_scalar(loss, start, ERROR, before=before).solution)
 
@@ -67,8 +71,10 @@ def _approach(loss: TemperatureLoss, prior_scale: float | None) -> SearchResult:
 
 
 def _start_sums(prior_scale: float | None, limit: float, chunk: ArraySample) -> FloatArray:
-    """The weight of a chunk, and its products with the optimum of evenly spaced rows of the chunk
-    and with the ratio of the third and the second derivative there.
+    """The weight of a chunk, and its products with two numbers at the optimum of some rows.
+
+    The numbers are the optimum of evenly spaced rows of the chunk, and the ratio of the third to
+    the second derivative there.
     """
     rows = chunk.every(min(_WARM_STEP, max(1, chunk.shape[0] // _WARM_ROWS)))
     if not rows.weight.any():
@@ -77,6 +83,6 @@ def _start_sums(prior_scale: float | None, limit: float, chunk: ArraySample) -> 
     result = minimize_scalar(partial(loss, is_rough=True, n_powers=4), 0.0, _ROUGH_ERROR)
     slopes = result.point.slopes
     bend = slopes[2] / slopes[1] if len(slopes) > 2 and slopes[1] > 0 else 0.0
-    # A chunk of a single class, as of sorted rows, has no optimum.
+    # A chunk with a single class, as in sorted data, has no finite optimum.
     t = np.clip(result.solution.parameters[0], -limit, limit)
     return chunk.total * np.array([1.0, t, bend])

@@ -1,20 +1,20 @@
-r"""The best inverse temperature of scores of which only the best m of K classes are known.
+r"""The best inverse temperature if only the scores of the best m of K classes are known.
 
-The known classes have log-probabilities :math:`l_1 \ge \dots \ge l_m`, the others together the mass
-r. At another inverse temperature :math:`\beta` their mass depends on how r is spread over them. It
-is taken to fall as a power of the rank from the least that is known,
+The top m classes have log-probabilities :math:`l_1 \ge \dots \ge l_m`, and the tail mass is r. At
+another inverse temperature :math:`\beta`, the tail mass depends on how r is distributed over the
+other classes. Their probabilities are assumed to fall as a power of the rank from the m-th,
 
 .. math:: l_j = l_m - a \log(j / m), \quad j > m, \qquad
    R(\beta) = e^{\beta l_m} \int_{m + 1/2}^{K + 1/2} (x / m)^{-a \beta}\, dx ,
 
-with the exponent :math:`a \ge 0` of each row so that :math:`R(1) = r`.
+where the exponent :math:`a \ge 0` of each row is chosen such that :math:`R(1) = r`.
 
-Of a truth among the others it is not known which of them it is. They are taken to be true with
-chances proportional to :math:`e^{\gamma l_j}`, as the lower of the known classes are: the power
-:math:`\gamma` is that of the rows whose truth has a rank above m/3, given that it has, with a
-normal prior of scale 1 on its logarithm. It differs from :math:`\beta`, which the best classes
-decide. The log-loss of such a row is the mean over these chances, :math:`\log Z(\beta) - \beta\,
-E_\gamma[l]`. The cost is O(n m), whatever K.
+If the true class is not among the top m, its rank is unknown. The model assumes that it is class j
+with probability proportional to :math:`e^{\gamma l_j}`. The power :math:`\gamma` is estimated from
+the rows whose true class has a rank between m/3 and m, with a normal prior of scale 1 on its
+logarithm. It differs from :math:`\beta`, which the best classes determine. The log-loss of such a
+row is the expectation over j, :math:`\log Z(\beta) - \beta\, E_\gamma[l]`. The cost is O(n m) for
+any K.
 """
 
 from __future__ import annotations
@@ -31,18 +31,25 @@ from calibrant._optim.temperature import ERROR
 from calibrant._typing import BoolArray, FloatArray, IntArray
 
 _LARGEST_EXPONENT = 1e4
+"""Upper end of the bisection for the exponent of the tail."""
+
 _HALVINGS = 60
+"""Steps of this bisection: 1e4 / 2^60 is about 1e-14."""
+
 _LOWER = 3
-"""The lower known ranks begin after the first of so many parts of them."""
+"""The power of the tail is estimated from true classes beyond the first third of the top m."""
 
 _SERIES = 1e-2
-"""Below this the functions of a truncated exponential distribution are their series."""
+"""Below this argument, the functions of a truncated exponential distribution are computed by their
+series, because the closed forms lose digits by cancellation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """How the rest of each row is spread: the log-probability from which it falls and its exponent,
-    (n,) each; the logarithms of m, and of the first and the last rank over m.
+    """The distribution of the tail mass of each row.
+
+    The log-probability at which it starts and its exponent, (n,) each; the logarithm of m, and the
+    logarithms of the first and last rank divided by m.
     """
 
     log_top: FloatArray
@@ -52,7 +59,7 @@ class Tail:
     stop: float
 
     def at(self, beta: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Logarithm of the mass of the rest at ``beta``, and its first two derivatives in it."""
+        """Logarithm of the tail mass at ``beta``, and its first two derivatives in beta."""
         length = self.stop - self.start
         w = (1.0 - self.exponent * beta) * length
         mean = self.start + length * _mean(w)
@@ -63,7 +70,7 @@ class Tail:
 
 
 def tail_of(log_proba: FloatArray, log_rest: FloatArray, n_classes: int) -> Tail:
-    """The tail of rows of top scores, (n, m), whose rest has the given mass."""
+    """The tail of rows of top scores, (n, m), with the tail mass ``exp(log_rest)``."""
     m = log_proba.shape[1]
     start, stop = float(np.log((m + 0.5) / m)), float(np.log((n_classes + 0.5) / m))
     log_m = float(np.log(m))
@@ -74,7 +81,7 @@ def tail_of(log_proba: FloatArray, log_rest: FloatArray, n_classes: int) -> Tail
         w = (1.0 - middle) * (stop - start)
         is_more = _log_integral(w, stop - start, middle, start) > wanted
         low, high = np.where(is_more, middle, low), np.where(is_more, high, middle)
-    # What the exponent leaves is put into the height, so that the mass is right to the last bit.
+    # Correct the height for the remaining error of the exponent, so the mass is exact.
     w = (1.0 - high) * (stop - start)
     log_top = log_rest - _log_integral(w, stop - start, high, start) - log_m
     return Tail(log_top, high, log_m, start, stop)
@@ -89,10 +96,10 @@ def find_top_log_beta(
     *,
     prior_scale: float | None = None,
 ) -> Solution:
-    """``t = log beta`` that minimizes the mean log-loss of m classes and the rest.
+    """``t = log beta`` that minimizes the mean log-loss of the top m classes and the tail.
 
-    Without a tail, of the m classes alone: the likelihood given that the truth is among them, for
-    which rows are expected whose truth is.
+    Without a tail, the likelihood is conditional on the true class being among the top m, which
+    must then hold for all rows.
     """
     true = log_proba[np.arange(len(place)), place]
     if tail is not None and not is_inside.all():
@@ -113,31 +120,33 @@ def find_top_log_beta(
 def lower_power(
     log_proba: FloatArray, place: IntArray, is_inside: BoolArray, weight: FloatArray
 ) -> float:
-    """The power of probabilities by which truths are spread over the lower known ranks; one where
-    no row tells.
+    """The power of probabilities that predicts the true class among the lower of the top m ranks.
+
+    One if no row has its true class there.
     """
     first = max(1, log_proba.shape[1] // _LOWER)
     rows = np.flatnonzero(is_inside & (place >= first) & (weight > 0))
     if not len(rows):
         return 1.0
-    known, true_place = log_proba[rows, first:], place[rows] - first
+    lower, true_place = log_proba[rows, first:], place[rows] - first
     inside = np.ones(len(rows), dtype=bool)
-    solution = find_top_log_beta(known, None, true_place, inside, weight[rows], prior_scale=1.0)
+    solution = find_top_log_beta(lower, None, true_place, inside, weight[rows], prior_scale=1.0)
     return float(np.exp(solution.parameters[0]))
 
 
 def _losses(
     log_proba: FloatArray, tail: Tail | None, true: FloatArray, beta: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log-loss of each row, whose truth has the log-probability ``true``, and its first two
-    derivatives in beta.
+    """Log-loss of each row and its first two derivatives in beta.
+
+    ``true`` is the log-probability of the true class.
     """
     x = log_proba
     log_mass, spread = beta * x, np.zeros(x.shape)
     slopes = x
     if tail is not None:
-        rest, slope, variance = tail.at(beta)
-        log_mass = np.column_stack([log_mass, rest])
+        log_tail, slope, variance = tail.at(beta)
+        log_mass = np.column_stack([log_mass, log_tail])
         slopes = np.column_stack([x, slope])
         spread = np.column_stack([spread, variance])
     log_norm = np.logaddexp.reduce(log_mass, axis=1)
@@ -150,7 +159,7 @@ def _losses(
 def tempered(
     log_proba: FloatArray, tail: Tail | None, beta: float
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Log-probabilities of the known classes and of the rest at inverse temperature ``beta``."""
+    """Log-probabilities of the top m classes and of the tail at inverse temperature ``beta``."""
     if tail is None:
         return beta * log_proba, None
     log_mass = np.column_stack([beta * log_proba, tail.at(beta)[0]])
@@ -159,8 +168,9 @@ def tempered(
 
 
 def _log_integral(w: FloatArray, length: float, power: FloatArray, start: float) -> FloatArray:
-    """``log`` of the integral of ``exp((1 - power) v)`` from ``start`` to ``start + length``, where
-    ``w = (1 - power) length``.
+    """``log`` of the integral of ``exp((1 - power) v)`` from ``start`` to ``start + length``.
+
+    ``w`` is ``(1 - power) length``.
     """
     small = np.abs(w) < _SERIES
     safe = np.where(small, 1.0, np.abs(w))
@@ -180,7 +190,8 @@ def _mean(w: FloatArray) -> FloatArray:
 
 
 def _variance(w: FloatArray) -> FloatArray:
-    """Its variance."""
+    """Variance of the density proportional to ``e^(w v)`` on [0, 1]."""
     small = np.abs(w) < _SERIES
+    # sinh(300) is about 1e130: beyond, the second term is negligible and would overflow.
     safe = np.where(small, 1.0, np.minimum(np.abs(w), 600.0))
     return np.where(small, 1 / 12 - w**2 / 240, 1 / safe**2 - 0.25 / np.sinh(safe / 2) ** 2)

@@ -1,9 +1,9 @@
-"""The boundary: what users pass becomes float arrays, column codes and weights, or an error that
-says what to do.
+"""Validation of user input.
 
-Data is checked once, here. Inside, ``scores`` are ``(n, K)`` float32 or float64, ``y`` are column
-codes, ``weight`` are floats (never None). Checks run over row blocks, so that they need no copy of
-the data.
+Input becomes float arrays, column codes and weights, or an error suggests a fix. Data are checked
+once, here. Inside the package, ``scores`` are ``(n, K)`` float32 or float64 arrays, ``y`` are
+column codes and ``weight`` are floats (never None). Checks run over blocks of rows, so they need no
+copy of the data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from calibrant._typing import (
     ScoresLike,
     WeightsLike,
 )
-from calibrant._validation._arguments import check_arguments, remark_other_order
+from calibrant._validation._arguments import check_arguments, raise_if_many_labels, warn_other_order
 from calibrant._validation._arrays import as_array
 from calibrant._validation._columns import (
     arrange,
@@ -43,37 +43,36 @@ from calibrant._validation._labels import (
     missing_as_text,
     raise_if_missing,
     raise_if_other_order,
-    remark_count_from_one,
+    warn_count_from_one,
 )
 from calibrant._validation._layouts import FlatPredictions, flatten_predictions, map_scores
 from calibrant._validation._parameters import Message, ParameterError, Spelling
-from calibrant._validation._remarks import remark, user_level
-from calibrant._validation._scores import (
-    DIVIDE_HINT,
-    KINDS,
-    LARGEST_LOGIT,
+from calibrant._validation._score_hints import (
     LOGITS_HINT,
+    NEW_SCORE_HINTS,
     SOFTMAX_HINT,
-    check_inputs,
-    check_scores,
+    ScoreHints,
     look_like_proba,
 )
+from calibrant._validation._scores import KINDS, LARGEST_LOGIT, check_inputs, check_scores
 from calibrant._validation._text import (
     printable,
     printable_lines,
     shortened,
     unknown_name,
 )
+from calibrant._validation._warnings import user_level, warn_data
 
 __all__ = [
-    "DIVIDE_HINT",
     "LARGEST_LOGIT",
     "LOGITS_HINT",
+    "NEW_SCORE_HINTS",
     "SOFTMAX_HINT",
     "FlatPredictions",
     "Message",
     "ParameterError",
     "Predictions",
+    "ScoreHints",
     "Spelling",
     "arrange_as_fitted",
     "as_array",
@@ -107,30 +106,31 @@ __all__ = [
     "printable_lines",
     "raise_if_missing",
     "readings",
-    "remark",
-    "remark_few_weights",
-    "remark_other_order",
     "shortened",
     "unknown_name",
     "user_level",
+    "warn_data",
+    "warn_other_order",
+    "warn_proba_as_logits",
 ]
 
 
 _MANY_ROWS = 20
-"""Rows whose weights do not come to two by chance, and whose logits do not sum to one."""
+"""From this many rows on, logits that all look like probabilities are no coincidence."""
 
 
 _MOST_WEIGHT = 1e100
 """Sums of squares of larger weights overflow."""
 
 _NEGLIGIBLE = 1e-30
-"""Weights that are smaller compared with the largest do not change a sum, but their quotients
-underflow."""
+"""Weights below this fraction of the largest weight do not change a sum in double precision, but
+quotients with them underflow."""
 
 
 class Predictions(NamedTuple):
-    """Checked predictions: scores (n, K), column codes (n,), weights (n,), the labels of the
-    columns (K,).
+    """Checked predictions.
+
+    Scores (n, K), column codes (n,), weights (n,) and the labels of the columns (K,).
     """
 
     scores: FloatArray
@@ -142,8 +142,9 @@ class Predictions(NamedTuple):
 def check_weight(
     sample_weight: WeightsLike | None, n_samples: int, *, first_row: int = 0
 ) -> FloatArray:
-    """Weights in float64; ones that take no memory where none are given. Errors count rows from
-    ``first_row``.
+    """Return weights in float64; if None is passed, ones that take no memory.
+
+    Errors count rows from ``first_row``.
     """
     if sample_weight is None:
         return _unit_weights(n_samples)
@@ -151,29 +152,30 @@ def check_weight(
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.shape != (n_samples,):
+        is_column = weight.shape in {(n_samples, 1), (1, n_samples)}
+        fix = "np.ravel(sample_weight)" if is_column else "one weight per row"
         raise ValueError(
-            f"sample_weight must have shape ({n_samples},), one weight a row; got shape "
-            f"{weight.shape}"
+            f"sample_weight must have shape ({n_samples},), got shape {weight.shape}. Pass {fix}."
         )
-    if n_samples and not (weight.min() >= 0 and weight.max() < np.inf):  # false for NaN too
+    if n_samples and not (weight.min() >= 0 and weight.max() < np.inf):  # also true for NaN
         row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
         raise ValueError(
-            f"sample_weight of row {row + first_row} is {weight[row]}: weights must be finite and "
-            "not negative"
+            f"sample_weight of row {row + first_row} is {weight[row]}, but weights must be finite "
+            "and not negative."
         )
     if not weight.any():
-        raise ValueError("all sample weights are zero: at least one row must count")
+        raise ValueError("All sample weights are zero. At least one row needs a positive weight.")
     return _without_negligible(weight, first_row)
 
 
 def _without_negligible(weight: FloatArray, first_row: int) -> FloatArray:
-    """Weights with zero in place of those that no sum would show."""
+    """Replace weights by zero that are too small to change a sum."""
     largest = float(weight.max())
     if not 1 / _MOST_WEIGHT <= largest <= _MOST_WEIGHT:
         raise ValueError(
-            f"sample_weight of row {int(weight.argmax()) + first_row} is {largest:g}: the largest "
-            f"weight must be between {1 / _MOST_WEIGHT:g} and {_MOST_WEIGHT:g}. Multiply all "
-            "weights by a constant."
+            f"sample_weight of row {int(weight.argmax()) + first_row} is {largest:g}, but the "
+            f"largest weight must be between {1 / _MOST_WEIGHT:g} and {_MOST_WEIGHT:g}. Multiply "
+            "all weights by a constant."
         )
     least = _NEGLIGIBLE * largest
     if float(weight.min()) >= least:
@@ -182,7 +184,8 @@ def _without_negligible(weight: FloatArray, first_row: int) -> FloatArray:
 
 
 def _unit_weights(n_samples: int) -> FloatArray:
-    """What `np.broadcast_to` gives, in half its time."""
+    """Return a read-only view of a single one with stride 0."""
+    # `np.broadcast_to` gives the same in twice the time, which matters for small fits.
     ones: FloatArray = np.ndarray((n_samples,), np.float64, _ONE, strides=(0,))
     ones.flags.writeable = False
     return ones
@@ -197,37 +200,28 @@ def _as_weights(sample_weight: WeightsLike) -> FloatArray:
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         hint = (
-            "; for balanced classes pass sklearn.utils.class_weight.compute_sample_weight("
-            "'balanced', y)"
+            " For balanced classes, pass sklearn.utils.class_weight.compute_sample_weight("
+            "'balanced', y)."
         )
         raise TypeError(
-            f"sample_weight must be numbers, one a row, got {sample_weight!r:.80}"
+            f"sample_weight must be numbers, one per row, got {sample_weight!r:.80}."
             + (hint if isinstance(sample_weight, str) else "")
         ) from None
 
 
 def check_row_counts(weight: FloatArray, what: str) -> None:
-    """Raise where ``what`` needs to know how many rows there are and the weights, which are
-    numbers of copies of a row, come to fewer than two.
-    """
+    """Raise if the weights sum to fewer than two rows, for methods that count rows."""
     check_total(total_weight(weight), int(np.count_nonzero(weight)), what)
 
 
 def check_total(total: float, n_rows: int, what: str) -> None:
-    """`check_row_counts` of ``n_rows`` rows by the sum of their weights."""
-    problem = _few_weights(total, n_rows)
-    if problem:
-        raise ValueError(f"{what} counts rows, a row of weight 2 as two, and {problem}")
-
-
-def _few_weights(total: float, n_rows: int) -> str | None:
-    if total >= 2 or n_rows < 2:
-        return None
-    return (
-        f"the weights of {n_rows:,} rows sum to {total:.6g}: give weights that are normalised to "
-        "one as w * n / w.sum(), with n the number of rows (or the effective one, "
-        "w.sum() ** 2 / (w ** 2).sum())"
-    )
+    """Raise if the weights of several rows sum to less than two; ``what`` is a noun phrase."""
+    if total < 2 <= n_rows:
+        raise ValueError(
+            f"{what[0].upper()}{what[1:]} counts a weight of 2 as two rows, but the weights of "
+            f"{n_rows:,} rows sum to {total:.6g}. Pass w * n / w.sum() with n = len(w), or with "
+            "the effective number of rows n = w.sum() ** 2 / (w ** 2).sum()."
+        )
 
 
 def check_predictions(
@@ -238,60 +232,81 @@ def check_predictions(
     *,
     inputs: str = "proba",
     sum_to_one: bool = True,
-    hint: str = SOFTMAX_HINT,
+    hint: ScoreHints = SOFTMAX_HINT,
     renormalize: bool = False,
 ) -> Predictions:
-    """Truth and scores of the same rows, checked together: the first line of every metric and every
-    fit. Columns of a data frame are those of the classes that they are named after.
+    """Check labels and scores of the same rows; every metric and every fit starts with this.
+
+    The columns of a data frame are matched to the classes by name.
     """
     labels, table = as_labels(y_true), as_array(scores)
     check_arguments(labels, table)
-    remark_other_order(y_true, scores, sample_weight)
+    warn_other_order(y_true, scores, sample_weight)
     raise_if_missing(y_true, labels)
     table, names = arrange(table, column_names(scores), labels, categories_of(y_true), classes)
+    # Labels first: if a column is missing, rows do not sum to one either, but the labels show why.
+    codes = _encode_for(table, labels, names)
     array = check_scores(
         table, inputs=inputs, sum_to_one=sum_to_one, hint=hint, renormalize=renormalize
     )
-    if inputs == "logits" and len(array) >= _MANY_ROWS and look_like_proba(array):
-        remark(
-            "the logits are between 0 and 1 and every row sums to one: if these are probabilities, "
-            "leave inputs='logits' out"
-        )
-    y, own = encode_labels(labels, array.shape[1], names)
+    if inputs == "logits":
+        warn_proba_as_logits(array)
+    y, column_labels = codes or encode_labels(labels, array.shape[1], names)
     if names is None and labels.dtype.kind in "OSU":
-        raise_if_other_order(array, y, own)
+        raise_if_other_order(array, y, column_labels)
     if names is None and array.shape[1] > 2 and y.min() == 1:
-        remark_count_from_one(y, as_proba(array, inputs))
-    return Predictions(array, y, check_weight(sample_weight, len(y)), own)
+        warn_count_from_one(y, as_proba(array, inputs))
+    return Predictions(array, y, check_weight(sample_weight, len(y)), column_labels)
+
+
+def _encode_for(
+    table: AnyArray, labels: AnyArray, classes: LabelsLike | None
+) -> tuple[IntArray, AnyArray] | None:
+    """Encode labels for the columns of unchecked scores; None if their shape is invalid."""
+    if table.ndim == 2 and table.shape[1] >= 2:
+        return encode_labels(labels, table.shape[1], classes)
+    if table.ndim == 1:
+        raise_if_many_labels(labels, table.shape)
+        return encode_labels(labels, 2, classes)
+    return None
+
+
+def warn_proba_as_logits(scores: FloatArray, fix: str = "inputs='proba'") -> None:
+    """Warn if scores that were declared as logits look like probabilities."""
+    if len(scores) >= _MANY_ROWS and look_like_proba(scores):
+        warn_data(
+            "The logits are between 0 and 1 and every row sums to one. If they are probabilities, "
+            f"pass {fix}."
+        )
 
 
 def check_same_length(**arrays: AnyArray) -> None:
-    """Raise and name the lengths where they differ."""
+    """Raise if arrays have different lengths."""
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{name} has {length} rows" for name, length in lengths.items())
-        raise ValueError(f"rows do not match: {said}")
+        listed = ", ".join(f"{name} has {length} rows" for name, length in lengths.items())
+        raise ValueError(f"Arrays must have the same number of rows, but {listed}.")
 
 
 def check_count(value: Any, name: str, *, minimum: int = 1) -> int:
-    """A whole number of at least ``minimum``."""
+    """Return an integer, or raise if it is below ``minimum`` or not an integer."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
-        raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")
+        raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}.")
     return int(value)
 
 
 def check_option(value: Any, name: str, options: tuple[Any, ...]) -> Any:
-    """One of a few values."""
+    """Return a value, or raise if it is not among the options."""
     if value not in options:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}.")
     return value
 
 
 def as_seed(random_state: Rng) -> int | None:
-    """The seed that a ``random_state`` stands for: an integer as it is, None where there is none.
+    """Return an integer seed for a ``random_state``; None for None.
 
-    A Generator gives a number of a copy of its state: it is not advanced, so that fitting again
-    gives the same result, and clones draw alike.
+    A Generator gives a number from a copy of its state. It is not advanced, so fitting again gives
+    the same result, and clones draw the same numbers.
     """
     if random_state is None:
         return None
@@ -300,52 +315,53 @@ def as_seed(random_state: Rng) -> int | None:
     if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
         raise TypeError(
             f"random_state must be an integer, a numpy.random.Generator or None, got "
-            f"{random_state!r}; for a generator use numpy.random.default_rng(seed)"
+            f"{random_state!r}. For a generator, pass numpy.random.default_rng(seed)."
         )
     if random_state < 0:
-        raise ValueError(f"random_state must not be negative, got {random_state}")
+        raise ValueError(f"random_state must not be negative, got {random_state}.")
     return int(random_state)
 
 
 def one_seed(rng: Rng, random_state: Rng) -> Rng:
-    """What decides randomness, by either of its names: ``rng`` in functions, and for those who
-    know estimators ``random_state``.
-    """
+    """Return the seed, which users may pass as ``rng`` or as ``random_state``."""
     if rng is not None and random_state is not None:
-        raise ValueError("rng and random_state are two names for the same: give one of them")
+        raise ValueError("rng and random_state are two names of one parameter. Pass one of them.")
     return random_state if rng is None else rng
 
 
 def check_fitted(estimator: Any) -> None:
-    """Raise scikit-learn's ``NotFittedError`` before the first fit."""
+    """Raise scikit-learn's ``NotFittedError`` if an estimator is not fitted."""
+    # scikit-learn's check takes longer than the prediction of a small array.
     if "classes_" not in vars(estimator):
         check_is_fitted(estimator, "classes_")
 
 
 def check_eps(eps: float) -> None:
-    """The floor of probabilities."""
+    """Raise if the floor of probabilities is not between 0 and 0.5."""
     if not _is_number(eps) or not 0 < eps < 0.5:
-        raise ValueError(f"eps must lie between 0 and 0.5, got {eps!r}")
+        raise ValueError(f"eps must be a number between 0 and 0.5 (both excluded), got {eps!r}.")
 
 
 def check_strength(value: float, name: str) -> None:
-    """A penalty: finite and not negative."""
+    """Raise if the strength of a penalty is negative or not finite."""
     if not _is_number(value) or not (np.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}.")
 
 
 def check_number(value: Any, name: str, *, is_positive: bool = False) -> None:
-    """A finite number, above zero where it must be."""
+    """Raise if a parameter is not a finite number, or not positive if ``is_positive``."""
     if not _is_number(value) or not np.isfinite(value) or (is_positive and not value > 0):
         wanted = "a positive number" if is_positive else "a finite number"
-        raise ValueError(f"{name} must be {wanted}; got {value!r}")
+        raise ValueError(f"{name} must be {wanted}, got {value!r}.")
 
 
 def check_prior_scale(value: Any) -> None:
-    """The standard deviation of a Gaussian prior, or None for no prior."""
+    """Raise if the standard deviation of a Gaussian prior is neither positive nor None."""
     if value is not None and (not _is_number(value) or not value > 0):
-        hint = f"; to say what the scores are, pass inputs={value!r}" if value in KINDS else ""
-        raise ValueError(f"prior_scale must be positive, or None for no prior; got {value!r}{hint}")
+        hint = f" To declare the kind of scores, pass inputs={value!r}." if value in KINDS else ""
+        raise ValueError(
+            f"prior_scale must be positive, or None for no prior, got {value!r}.{hint}"
+        )
 
 
 def _is_number(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Whatever holds numbers or labels, as a NumPy array."""
+"""Conversion of array-likes to NumPy arrays."""
 
 from __future__ import annotations
 
@@ -11,24 +11,29 @@ from calibrant._typing import AnyArray
 
 
 def as_array(data: Any) -> AnyArray:
-    """NumPy array of lists, data frames, Arrow tables, memory maps and torch tensors, in the byte
-    order of the machine; no copy where none is needed.
+    """Convert lists, data frames, Arrow tables, memory maps and torch tensors to NumPy arrays.
+
+    The result has the byte order of the machine. Data are copied only if that is necessary.
     """
     if type(data) is np.ndarray and data.dtype.isnative:
         return data
     if type(data).__module__.partition(".")[0] == "torch":
+        # Compared by name, because importing torch takes seconds. NumPy has no bfloat16.
         data = data.detach().cpu()
         data = data.float() if str(data.dtype) == "torch.bfloat16" else data
         return np.asarray(data.numpy())
     if type(data).__module__.startswith("dask."):
         raise TypeError(
-            "this needs all rows at once, and those of a dask array are not gathered: pass "
-            "X.compute() where they fit into memory, or some of them"
+            "This operation needs all rows in memory, but it got a dask array. Pass X.compute(), "
+            "or a subset such as X[:100_000].compute()."
         )
     if isinstance(data, set | frozenset | dict):
-        raise TypeError(f"a {type(data).__name__} has no order: pass a list or a data frame")
+        raise TypeError(
+            f"A {type(data).__name__} has no order of rows and columns. Pass a list, an array or a "
+            "data frame."
+        )
     if issparse(data):
-        raise TypeError(f"a sparse {type(data).__name__} is not taken: pass it as .toarray()")
+        raise TypeError(f"Sparse input ({type(data).__name__}) is not supported. Pass X.toarray().")
     if isinstance(data, np.ma.MaskedArray):
         _raise_if_masked(data)
     try:
@@ -40,23 +45,28 @@ def as_array(data: Any) -> AnyArray:
 
 
 def _raise_if_masked(data: Any) -> None:
-    """What is masked is missing, and NumPy would take what lies below the mask."""
+    """Raise if an entry is masked, because NumPy would silently use the value below the mask."""
     masked = np.argwhere(np.ma.getmaskarray(data))
     if len(masked):
         place = ", ".join(map(str, masked[0].tolist()))
         raise ValueError(
-            f"entry [{place}] of a masked array is masked, which is to say missing: leave such "
-            "rows out, of labels, scores and weights alike"
+            f"Entry [{place}] of a masked array is masked, that is, missing. Remove such rows from "
+            "labels, scores and weights."
         )
 
 
 def _raise_if_ragged(data: Any) -> None:
-    """Name the first row of nested lists that has another length than the first."""
+    """Name the first row of nested lists whose length differs from that of row 0."""
     lengths = [len(row) if hasattr(row, "__len__") else None for row in data]
     for i, length in enumerate(lengths):
         if length != lengths[0]:
-            has = "is a single value" if length is None else f"has {length} values"
-            first = "is a single value" if lengths[0] is None else f"has {lengths[0]}"
             raise ValueError(
-                f"row {i} {has} and row 0 {first}: all rows need one value for each class"
+                f"Row {i} has {_count(length)}, but row 0 has {_count(lengths[0])}. Pass one value "
+                "per class in every row."
             )
+
+
+def _count(length: int | None) -> str:
+    if length is None:
+        return "a single value without a list"
+    return f"{length} value{'s' * (length != 1)}"

@@ -1,8 +1,8 @@
-"""Names of columns, of data frames and of files: they say which column is which class.
+"""Matching of columns to classes by name, for data frames and files.
 
-Names are compared with labels as text, so a column ``"2"`` is the column of the label 2. The text
-that all names share before or after a sign that is neither letter nor digit (``p_cat``, ``P(dog)``,
-``owl.prob``) may be left out, and so may letters before numbers (``p0``, ``p1``).
+Names are compared with labels as text, so a column ``"2"`` is the column of the label 2. A prefix
+or suffix that all names share is ignored if it ends at a character that is neither letter nor digit
+(``p_cat``, ``P(dog)``, ``owl.prob``). Letters before numbers are ignored too (``p0``, ``p1``).
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from calibrant._validation._arrays import as_array
 from calibrant._validation._labels import check_classes
 from calibrant._validation._text import shortened
 
-POSITION_HINT = "to go by position, pass an array (X.to_numpy()) instead of a frame"
+POSITION_HINT = "or pass X.to_numpy() to match columns by position"
 
 
 def column_names(data: ScoresLike) -> list[Any] | None:
-    """Names of the columns of a pandas or polars frame or an Arrow table; None for anything else,
-    and for the numbers 0..K-1 that pandas gives to columns without names.
+    """Return the column names of a pandas or polars frame or an Arrow table.
+
+    None for anything else, and for the numbers 0..K-1 that pandas gives to unnamed columns.
     """
-    names = getattr(data, "column_names", None)  # Arrow, whose `columns` are the data
+    names = getattr(data, "column_names", None)  # Arrow, where `columns` holds the data
     if names is None and hasattr(data, "columns"):
         names = data.columns
     if names is None or callable(names) or len(getattr(data, "shape", ())) != 2:
@@ -42,8 +43,10 @@ def arrange(
     categories: AnyArray | None,
     classes: LabelsLike | None,
 ) -> tuple[AnyArray, AnyArray | None]:
-    """Scores with their columns in the order of the classes, and these; None where integer labels
-    are column indices, or text labels are to be matched in sorted order.
+    """Return scores with their columns in the order of the classes, and the classes.
+
+    The classes are None if integer labels are column indices, or if text labels will be matched to
+    the columns in sorted order.
     """
     if classes is None:
         classes = _implied_classes(table, names, y, categories)
@@ -54,8 +57,9 @@ def arrange(
 
 
 def arrange_as_fitted(scores: ScoresLike, fitted: AnyArray | None, classes: AnyArray) -> AnyArray:
-    """Scores to predict with their columns in the order of the fit: by the names that these had
-    then, or by those of the classes.
+    """Return new scores with their columns in the order of the fit.
+
+    Columns are matched to the names at fit, or to the classes.
     """
     table, names = as_array(scores), column_names(scores)
     if names is None:
@@ -66,8 +70,8 @@ def arrange_as_fitted(scores: ScoresLike, fitted: AnyArray | None, classes: AnyA
     wanted = fitted.tolist()
     if sorted(names) != sorted(wanted):
         raise ValueError(
-            f"X has its columns with other names than at fit: {shortened(names)} instead of "
-            f"{shortened(wanted)}; select them by X[calibrator.feature_names_in_.tolist()]"
+            f"X has columns with other names than at fit: {shortened(names)} instead of "
+            f"{shortened(wanted)}. Pass X[calibrator.feature_names_in_.tolist()]."
         )
     return _in_order(table, np.array([names.index(name) for name in wanted], dtype=np.intp))
 
@@ -79,7 +83,7 @@ def _in_order(table: AnyArray, order: IntArray) -> AnyArray:
 def _implied_classes(
     table: AnyArray, names: list[Any] | None, y: AnyArray, categories: AnyArray | None
 ) -> AnyArray | None:
-    """What the categories of the labels and the names of the columns say about the classes."""
+    """Derive the classes from the categories of the labels and the names of the columns."""
     if table.ndim != 2:
         _raise_if_unclear(table, y)
         return None
@@ -93,19 +97,20 @@ def _implied_classes(
 
 
 def _raise_if_unclear(table: AnyArray, y: AnyArray) -> None:
-    """Text labels do not say which of two classes one score a row is about."""
+    """Raise for one score per row with text labels: the positive class is unknown."""
     if table.ndim == 1 and y.dtype.kind in "OSUMm":
         listed = sorted(map(str, _distinct(y)))
         raise ValueError(
-            f"the labels are {shortened(listed, show=repr)}, and one score a row does not say "
-            "which of two classes it is about: give both by classes=[other, scored], the one that "
-            "the scores are the probability of at the end"
+            f"The positive class is ambiguous: the scores have one column, and the labels are "
+            f"{shortened(listed, show=repr)}. Pass classes=[negative, positive], where the scores "
+            "are the probability of the positive class."
         )
 
 
 def categories_of(labels: LabelsLike) -> AnyArray | None:
-    """The categories of a pandas Categorical or a polars Enum, whose order was declared; None for
-    anything else (categories of polars and Arrow are in the order in which they occur).
+    """Return the categories of a pandas Categorical or a polars Enum, whose order was declared.
+
+    None for anything else: categories of polars and Arrow are in the order of their occurrence.
     """
     dtype = getattr(labels, "dtype", None)
     module, kind = type(dtype).__module__.partition(".")[0], type(dtype).__name__
@@ -116,11 +121,10 @@ def categories_of(labels: LabelsLike) -> AnyArray | None:
 
 
 def match_columns(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArray | None:
-    """For each class the position of the column that is named after it; None if the names are not
-    those of the classes.
-    """
+    """Return for each class the position of the column with its name; None if names differ."""
     wanted = [_key(label) for label in classes]
     for keys in readings(names):
+        # Reversed, so the first of several equal names wins.
         place_of = {key: place for place, key in reversed(list(enumerate(keys)))}
         if len(keys) == len(wanted) and place_of.keys() == set(wanted):
             return np.array([place_of[key] for key in wanted], dtype=np.intp)
@@ -128,7 +132,7 @@ def match_columns(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> In
 
 
 def match_labels(names: Sequence[Any], labels: Collection[str]) -> list[str] | None:
-    """The classes that columns are named after, as text; None if some labels are not among them."""
+    """Return the classes in the column names, as text; None if some labels are not among them."""
     for keys in readings(names):
         if len(set(keys)) == len(keys) and set(labels) <= set(keys):
             return None if _may_count_from_zero(names, keys, labels) else keys
@@ -136,9 +140,9 @@ def match_labels(names: Sequence[Any], labels: Collection[str]) -> list[str] | N
 
 
 def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArray | None:
-    """For each class the position of its column; None where the names are not about the classes.
+    """Return for each class the position of its column; None if no column is named after a class.
 
-    Some names that are classes beside some that are not are a contradiction, and an error.
+    Raises if only some columns are named after a class.
     """
     order = match_columns(names, classes)
     if order is not None:
@@ -148,16 +152,17 @@ def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArra
     if matches and len(columns) == len(wanted):
         strange = next((key for key in columns if key not in set(wanted)), columns[0])
         raise ValueError(
-            f"the columns are called {shortened(columns)} and the classes {shortened(wanted)}: "
-            f"column {strange!r} is none of the classes, although {matches[0]!r} is; rename the "
-            f"columns, or give classes=[...] with the names of the columns; {POSITION_HINT}"
+            f"Column {strange!r} is none of the classes {shortened(wanted)}, although column "
+            f"{matches[0]!r} is one. Rename the columns ({shortened(columns)}), pass classes=[...] "
+            f"with the names of the columns, {POSITION_HINT}."
         )
     return None
 
 
 def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
-    """The classes that the columns are named after, in the order of the columns (numbers and dates
-    in theirs); None where the labels are not among the names.
+    """Return the classes in the column names; None if the labels are not among the names.
+
+    Text keeps the order of the columns; numbers and dates are sorted.
     """
     labels = labels.astype(np.intp) if labels.dtype.kind == "b" else labels
     label_of = {_key(label): label for label in _distinct(labels)}
@@ -171,15 +176,16 @@ def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
     if matches and len(matches) < len(label_of) and labels.dtype.kind in "OSU":
         strange = next(label for label in label_of if label not in columns)
         raise ValueError(
-            f"label {strange!r} is none of the columns {shortened(list(names))}, although "
-            f"{matches[0]!r} is: add its column, or rename the columns; {POSITION_HINT}"
+            f"Label {strange!r} is none of the columns {shortened(list(names))}, although label "
+            f"{matches[0]!r} is one. Add its column, rename the columns, {POSITION_HINT}."
         )
     return None
 
 
 def _may_count_from_zero(names: Sequence[Any], keys: list[str], labels: Collection[str]) -> bool:
-    """Whether columns such as p1, p2, p3 are called so by who counts from one, while the labels,
-    column indices, do not: 1 and 2 among them do not say.
+    """Return whether columns p1, p2, p3 may count from 1 while the labels count from 0.
+
+    Labels 1 and 2 could then be the names of columns or column indices, so names are not used.
     """
     n_classes = len(keys)
     numbered = {*map(str, range(1, n_classes + 1))} == {*keys} and str(n_classes) not in labels
@@ -187,14 +193,14 @@ def _may_count_from_zero(names: Sequence[Any], keys: list[str], labels: Collecti
 
 
 def _text_classes(keys: list[str], label_of: dict[str, Any], dtype: np.dtype[Any]) -> AnyArray:
-    """The names as labels; those that no row has are of the type of the others."""
+    """Return the names as labels; names that no row has get the type of the labels."""
     if dtype.kind == "S":
         return np.array([key.encode() for key in keys])
     return np.array([label_of.get(key, key) for key in keys], dtype=dtype.kind)
 
 
 def _number_classes(keys: list[str], dtype: np.dtype[Any]) -> AnyArray | None:
-    """The names as numbers or dates, in their order; None where they are none."""
+    """Return the names as sorted numbers or dates; None if they are neither."""
     if dtype.kind in "iu":
         whole = all(key.removeprefix("-").isdecimal() for key in keys)
         return np.array(sorted(map(int, keys))) if whole else None
@@ -205,8 +211,9 @@ def _number_classes(keys: list[str], dtype: np.dtype[Any]) -> AnyArray | None:
 
 
 def readings(names: Sequence[Any]) -> Iterator[list[str]]:
-    """The names as text: as they are, then without what they share at their ends, then as the
-    truth values or whole numbers in them.
+    """Yield interpretations of the names as labels, the most literal first.
+
+    Names as they are, then without shared prefixes and suffixes, then as booleans or integers.
     """
     keys = [_key(name) for name in names]
     yield keys
@@ -223,14 +230,13 @@ def readings(names: Sequence[Any]) -> Iterator[list[str]]:
 
 
 _NUMBER = re.compile(r"(?P<letters>[^\W\d]*)(?P<number>-?\d+)(\.0*)?")
-"""A whole number, perhaps with letters before it or written as a float."""
+"""An integer, perhaps with letters before it or written as a float."""
 
 
 def _shared(names: list[str]) -> list[int]:
-    """Lengths of the beginnings that all names share and that end in a sign, the longest first;
-    and 0.
-    """
-    first, last = min(names), max(names)  # what these two share, all do
+    """Return the lengths of shared prefixes that end in a sign, the longest first, and 0."""
+    # A prefix that the first and the last name in sorted order share is shared by all names.
+    first, last = min(names), max(names)
     n_same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
     ends = range(len(first) if n_same is None else n_same, 0, -1)
     return [*(end for end in ends if not first[end - 1].isalnum()), 0]
@@ -243,7 +249,7 @@ def _distinct(labels: AnyArray) -> list[Any]:
 
 
 def _key(label: Any) -> str:
-    """A label as text; 2.0 and 2 are the same, and so are a day and its midnight."""
+    """Return a label as text; 2.0 and 2 are equal, and so are a date and its midnight."""
     if isinstance(label, bytes):
         return label.decode(errors="backslashreplace")
     if isinstance(label, np.datetime64):

@@ -1,4 +1,7 @@
-"""Labels become column codes; what is missing, or could mean two things, is said."""
+"""Validation of labels, and their encoding as column codes.
+
+Missing labels are errors. Ambiguous labels are errors or give a warning with the assumption.
+"""
 
 from __future__ import annotations
 
@@ -8,45 +11,51 @@ import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from calibrant._validation._arrays import as_array
-from calibrant._validation._remarks import remark
 from calibrant._validation._text import shortened
+from calibrant._validation._warnings import warn_data
 
 _ROWS_FOR_ORDER, _CLASSES_FOR_ORDER = 40, 200
-"""Fewer rows do not show another order of the columns, and more classes take too long to try."""
+"""Search for another order of the columns only with at least this many rows, because fewer give no
+evidence, and at most this many classes, because the search is cubic in their number."""
 
 _STANDARD_ERRORS = 4.0
-"""Of the gain in accuracy by which another order is found to be the right one."""
+"""Standard errors by which another order of the columns must be more accurate to be reported."""
 
 _EXPECTED = 7.0
-"""A label that forecasts expect so often is absent by chance once in a thousand samples."""
+"""Expected number of rows from which the absence of a label is suspicious: a calibrated model that
+expects 7 rows sees none in exp(-7), about one in a thousand samples."""
 
 
 def check_classes(classes: LabelsLike | None, n_classes: int) -> AnyArray:
-    """Labels of the columns: ``classes``, or 0..K-1."""
+    """Return the labels of the columns: ``classes``, or 0..K-1 if None."""
     if classes is None:
         return np.arange(n_classes)
     if isinstance(classes, str):
         raise TypeError(
-            f"classes must be a list of labels, got the text {classes!r}; "
-            f"for example classes={classes.replace(',', ' ').split()!r}"
+            f"classes must be a list of labels, got the string {classes!r}. Pass, for example, "
+            f"classes={classes.replace(',', ' ').split()!r}."
         )
     if isinstance(classes, set | frozenset | dict):
         raise TypeError(
-            f"classes must be in the order of the columns, and a {type(classes).__name__} has no "
-            "order: pass a list"
+            f"classes must be in the order of the columns, but a {type(classes).__name__} has no "
+            "order. Pass a list."
         )
     array = as_array(classes)
     if array.ndim != 1 or len(array) != n_classes:
-        got = f"{len(array)} names" if array.ndim == 1 else f"an array of shape {array.shape}"
-        raise ValueError(f"classes must name each of the {n_classes} columns once, got {got}")
+        got = f"{len(array)} labels" if array.ndim == 1 else f"an array of shape {array.shape}"
+        raise ValueError(
+            f"classes must hold one label for each of the {n_classes} columns of scores, got {got}."
+            " Pass one label and one column per class."
+        )
     if len(set(array.tolist())) != n_classes:
-        raise ValueError(f"classes must be different from each other, got {array.tolist()}")
+        raise ValueError(f"classes must not contain duplicates, got {array.tolist()}.")
     return array
 
 
 def as_labels(labels: LabelsLike) -> AnyArray:
-    """Labels as an array; numbers that came as objects, as from a table of text and numbers, are
-    numbers.
+    """Return labels as an array.
+
+    Numbers of dtype object, as from a data frame with columns of several types, become numbers.
     """
     y = as_array(labels)
     if y.dtype.kind != "O" or y.ndim != 1 or not y.size:
@@ -56,24 +65,29 @@ def as_labels(labels: LabelsLike) -> AnyArray:
 
 
 def check_label_shape(y: AnyArray, n_classes: int | None = None) -> None:
-    """Raise unless there is one label a row, and say what to pass instead."""
+    """Raise unless there is one label per row, and suggest what to pass instead."""
     if y.ndim == 1 and y.size:
         return
     if y.size == 0:
-        raise ValueError("labels are empty: at least one row is needed")
-    said = f"labels must have shape (n_samples,), got shape {y.shape}"
+        raise ValueError("Labels are empty. Pass at least one row.")
+    if y.ndim == 0:
+        raise ValueError(
+            f"Labels must have shape (n_samples,), got the single value {y.item()!r}. Pass one "
+            "label per row."
+        )
+    problem = f"Labels must have shape (n_samples,), got shape {y.shape}."
     if y.ndim == 2 and y.shape[1] == 1:
-        raise ValueError(f"{said}; pass np.ravel(y)")
+        raise ValueError(f"{problem} Pass np.ravel(y).")
     if is_one_hot(y) and n_classes in (None, y.shape[1]):
         raise ValueError(
-            f"{said}; for these one-hot rows pass np.argmax(y, axis=1), the number of the column, "
-            "or with classes= np.take(classes, np.argmax(y, axis=1))"
+            f"{problem} These rows are one-hot. Pass np.argmax(y, axis=1), or, with classes=, "
+            "np.take(classes, np.argmax(y, axis=1))."
         )
-    raise ValueError(f"{said}; one label a row is needed, and these rows are not one-hot")
+    raise ValueError(f"{problem} Pass one label per row; these rows are not one-hot.")
 
 
 def is_one_hot(y: AnyArray) -> bool:
-    """Whether each row of a table holds a single one beside zeros."""
+    """Return whether each row of a table holds a single one and otherwise zeros."""
     if y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "buif":
         return False
     return bool(((y == 0) | (y == 1)).all() and (y.sum(axis=1) == 1).all())
@@ -86,11 +100,11 @@ def encode_labels(
     *,
     first_row: int = 0,
 ) -> tuple[IntArray, AnyArray]:
-    """Column codes of the labels, and the label of each column.
+    """Return the column code of each row, and the label of each column.
 
-    Integers and booleans are column indices unless ``classes`` is given. Anything else is matched
-    to ``classes``, or, if exactly K different labels occur, to the columns in sorted order, which
-    is said. A missing label (NaN, None, NaT) is an error. Errors count rows from ``first_row``.
+    Integers and booleans are column indices unless ``classes`` is given. Other labels are matched
+    to ``classes`` or, if exactly K different labels occur, to the columns in sorted order, with a
+    warning. A missing label (NaN, None, NaT) is an error. Errors count rows from ``first_row``.
     """
     y = as_labels(labels)
     check_label_shape(y, n_classes)
@@ -104,21 +118,21 @@ def encode_labels(
         return _encode_floats(y, n_classes)
     missing = missing_as_text(y)
     if missing:
-        raise ValueError(f"{missing}, or give classes=[...] with this one among them")
+        raise ValueError(f"{missing} If it is a class, pass classes=[...] with it.")
     names = np.unique(y)
     if len(names) != n_classes:
         raise ValueError(_unclear(names, n_classes))
-    remark(
-        f"the columns are taken to be the classes {shortened(names, show=repr)}, in sorted order; "
-        "to say so, or otherwise, pass classes=[...] in the order of the columns"
+    warn_data(
+        f"The columns are assumed to be the classes {shortened(names, show=repr)}, in sorted "
+        "order. To avoid this warning, pass classes=[...] in the order of the columns."
     )
     return _match(y, names), names
 
 
 def raise_if_other_order(scores: FloatArray, y: IntArray, names: AnyArray) -> None:
-    """Raise if another order of the columns than that of ``names`` agrees far better with labels.
+    """Raise if the labels agree far better with another order of the columns than ``names``.
 
-    The order is found on every other row and tested on the rest, so that chance finds none.
+    The order is found on the even rows and tested on the odd rows, so overfitting cannot raise.
     """
     n_classes = len(names)
     if len(y) < _ROWS_FOR_ORDER or n_classes > _CLASSES_FOR_ORDER:
@@ -126,35 +140,42 @@ def raise_if_other_order(scores: FloatArray, y: IntArray, names: AnyArray) -> No
     top = scores.argmax(axis=1)
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (top[::2], y[::2]), 1.0)
-    if (counts.diagonal() == counts.max(axis=1)).all():  # nearly always
+    # The assignment below costs much more than this test, which nearly all data pass.
+    if (counts.diagonal() == counts.max(axis=1)).all():
         return
     from scipy.optimize import linear_sum_assignment
 
     _, order = linear_sum_assignment(-counts)
-    is_right, would_be = top[1::2] == y[1::2], order[top[1::2]] == y[1::2]
-    gained, lost = int((would_be & ~is_right).sum()), int((is_right & ~would_be).sum())
+    is_correct, would_be_correct = top[1::2] == y[1::2], order[top[1::2]] == y[1::2]
+    gained = int((would_be_correct & ~is_correct).sum())
+    lost = int((is_correct & ~would_be_correct).sum())
+    # McNemar's test: rows on which both orders agree carry no information, and the difference of
+    # the other two counts has standard deviation sqrt(gained + lost) if both are equally accurate.
     if gained - lost > _STANDARD_ERRORS * (gained + lost) ** 0.5:
         raise ValueError(
-            f"the labels agree far better with the columns in the order "
-            f"{shortened(names[order], show=repr)} than in sorted order; pass "
-            f"classes={names[order].tolist()} for this order, or classes={names.tolist()}"
+            f"The labels agree far better with the columns in the order "
+            f"{shortened(names[order], show=repr)} than in sorted order. Pass "
+            f"classes={names[order].tolist()} for this order, or classes={names.tolist()}."
         )
 
 
 def _unclear(names: AnyArray, n_classes: int) -> str:
-    return (
-        f"the labels hold {len(names)} different values ({shortened(names, show=repr)}) for "
-        f"{n_classes} columns: say which column is which by classes=[...], in the order of the "
-        "columns"
+    problem = (
+        f"The labels have {len(names)} different values ({shortened(names, show=repr)}), but the "
+        f"scores have {n_classes} columns."
     )
+    if names.dtype.kind == "f" and (names % 1).any():
+        return f"{problem} Pass class labels; these look like scores or a continuous target."
+    if len(names) > n_classes:
+        return f"{problem} Pass scores with one column per class."
+    return f"{problem} Pass classes=[...] in the order of the columns."
 
 
 def raise_if_missing(
     labels: LabelsLike, y: AnyArray, what: str = "label", *, first_row: int = 0
 ) -> None:
-    """Name the first row without a label. NumPy makes "nan" of a NaN beside text, so that lists
-    are looked at before.
-    """
+    """Raise and name the first row without a label."""
+    # In an array of strings, NumPy turns NaN into the text "nan", so inspect the original list.
     if y.dtype.kind in "US" and isinstance(labels, list | tuple):
         y = np.array(labels, dtype=object)
     if y.dtype.kind == "f":
@@ -171,23 +192,21 @@ def raise_if_missing(
             f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
         )
         raise ValueError(
-            f"the {what} of {where} is missing ({y[rows[0]]}): leave such rows out, of the scores "
-            "too"
+            f"The {what} of {where} is missing ({y[rows[0]]}). Remove such rows from labels and "
+            "scores."
         )
 
 
 def missing_as_text(y: AnyArray) -> str | None:
-    """What is to be said of NaN beside text, which becomes the text "nan" in an array of NumPy
-    before anybody can see it.
-    """
+    """Return a message if a label is a text such as "nan", which NumPy makes of a missing value."""
     if y.dtype.kind not in "OSU":
         return None
     rows = np.flatnonzero(np.isin(y.astype(str), _MISSING_TEXT))
     if not rows.size:
         return None
     return (
-        f"the label of row {rows[0]} is the text {str(y[rows[0]])!r}, which is what missing labels "
-        "become as text: leave such rows out, of the scores too"
+        f"The label of row {rows[0]} is the text {str(y[rows[0]])!r}, which usually stands for a "
+        "missing label. Remove such rows from labels and scores."
     )
 
 
@@ -195,27 +214,31 @@ _MISSING_TEXT = ("nan", "NaT", "<NA>")
 
 
 def _is_missing(label: Any) -> bool:
-    """None, NaN, NaT and pandas' NA: what is not equal to itself, and what cannot say."""
+    """Return whether a label is None, NaN, NaT or pandas' NA."""
+    # pandas' NA is compared by name: it has no truth value, and pandas may not be installed.
     if label is None or type(label).__name__ == "NAType":
         return True
+    # NaN and NaT are the values that differ from themselves.
     return not isinstance(label, str) and bool(label != label)
 
 
 def _encode_floats(y: AnyArray, n_classes: int) -> tuple[IntArray, AnyArray]:
-    """Whole numbers below K are column indices; others are classes in increasing order."""
+    """Encode float labels: integers below K are column indices, others are sorted classes."""
     values = np.unique(y)
     if np.isin(values, np.arange(n_classes)).all():
         names = np.arange(n_classes, dtype=y.dtype)
-        how = f"column indices 0..{n_classes - 1}; to say so, pass y.astype(int)"
+        assumption = f"column indices 0..{n_classes - 1}"
+        fix = "y.astype(int)"
     elif len(values) == n_classes:
         names = values
-        how = (
-            f"the classes {shortened(values)}, in this order of the columns; to say so, or "
-            "otherwise, pass classes=[...] in the order of the columns"
-        )
+        assumption = f"the classes {shortened(values)}, in this order of the columns"
+        fix = "classes=[...] in the order of the columns"
     else:
         raise ValueError(_unclear(values, n_classes))
-    remark(f"the labels are floats and are taken to be {how}")
+    warn_data(
+        f"The labels are floats and are assumed to be {assumption}. To avoid this warning, pass "
+        f"{fix}."
+    )
     return _match(y, names), names
 
 
@@ -225,29 +248,40 @@ def _check_codes(y: AnyArray, n_classes: int, first_row: int) -> IntArray:
         bad = low if low < 0 else high
         row = int(np.flatnonzero(y == bad)[0])
         raise ValueError(
-            f"label {bad} in row {row + first_row} is out of range: integer labels are column "
-            f"indices 0..{n_classes - 1}; "
-            "if your labels have other values, give them in the order of the columns by "
-            "classes=[...]"
+            f"Label {bad} in row {row + first_row} is out of range: integer labels are column "
+            f"indices, and the {n_classes} columns of the scores have the indices 0 to "
+            f"{n_classes - 1}. {_code_remedy(np.unique(y), n_classes)}"
         )
     return y.astype(np.intp, copy=False)
 
 
-def remark_count_from_one(y: IntArray, proba: FloatArray) -> None:
-    """Say what was assumed of column indices that begin with 1, where the forecasts would have had
-    0 among them.
-    """
+def _code_remedy(values: AnyArray, n_classes: int) -> str:
+    """Suggest classes for integer labels that are not column indices, or more columns."""
+    if len(values) > n_classes:
+        return "Pass scores with one column per class."
+    if len(values) < n_classes:
+        return "Pass classes=[...] with the label of each column, in the order of the columns."
+    if n_classes > 2 and values[-1] - values[0] == n_classes - 1:
+        classes = f"range({values[0]}, {values[-1] + 1})"
+    else:
+        classes = f"[{shortened(values)}]"
+    return f"Pass classes={classes} if this is the order of the columns."
+
+
+def warn_count_from_one(y: IntArray, proba: FloatArray) -> None:
+    """Warn if column indices start at 1 although the model expects label 0 several times."""
     n_classes, expected = proba.shape[1], float(proba[:, 0].sum())
     if expected >= _EXPECTED:
-        remark(
-            f"the labels are taken to be column indices 0..{n_classes - 1}, and 0 never occurs, "
-            f"although column 0 expects it {expected:.0f} times; if they count from 1, pass "
-            f"classes=range(1, {n_classes + 1}), and classes=range({n_classes}) if they do not"
+        warn_data(
+            f"The labels are assumed to be column indices 0..{n_classes - 1}, but 0 never occurs, "
+            f"although the scores of column 0 sum to {expected:.0f} expected rows. Pass "
+            f"classes=range(1, {n_classes + 1}) if the labels start at 1, else "
+            f"classes=range({n_classes})."
         )
 
 
 def _match(y: AnyArray, names: AnyArray, first_row: int = 0) -> IntArray:
-    """Position in ``names`` of each label."""
+    """Return the position of each label in ``names``."""
     try:
         order = np.argsort(names, kind="stable")
         place = np.searchsorted(names[order], y)
@@ -255,24 +289,24 @@ def _match(y: AnyArray, names: AnyArray, first_row: int = 0) -> IntArray:
         unknown = np.flatnonzero(names[codes] != y)
     except TypeError:
         raise TypeError(
-            f"labels ({shortened(y, show=repr)}) and classes ({shortened(names, show=repr)}) are "
-            "of different types"
+            f"Labels ({shortened(y, show=repr)}) and classes ({shortened(names, show=repr)}) are "
+            "of different types. Pass both as strings, or both as numbers."
         ) from None
     if unknown.size:
         row = int(unknown[0])
         raise ValueError(
-            f"label {shortened(y[row : row + 1], show=repr)} in row {row + first_row} is not among "
-            f"the classes {shortened(names, show=repr)}; {_remedy(y, names, row)}"
+            f"Label {shortened(y[row : row + 1], show=repr)} in row {row + first_row} is not among "
+            f"the classes {shortened(names, show=repr)}. {_remedy(y, names, row)}"
         )
     return codes.astype(np.intp, copy=False)
 
 
 def _remedy(y: AnyArray, names: AnyArray, row: int) -> str:
-    """What to do about a label that is no class: one of another type is one all the same."""
+    """Suggest a fix for a label that is not a class, or is one of another type."""
     label = y[row].decode(errors="replace") if isinstance(y[row], bytes) else str(y[row])
     if label in {
         name.decode(errors="replace") if isinstance(name, bytes) else str(name)
         for name in names.tolist()
     }:
-        return "they are of different types: pass both as text, or both as numbers"
-    return "add it to classes=[...] and to the scores"
+        return "They are of different types. Pass both as strings, or both as numbers."
+    return "Add it to classes=[...] and add its column to the scores."

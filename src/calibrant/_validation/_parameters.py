@@ -1,5 +1,6 @@
-"""Messages that name parameters, which every front end spells its own way: ``proba=`` in Python,
-``--proba`` on the command line.
+"""Messages that name parameters in the spelling of a front end.
+
+A parameter is ``proba=`` in Python and ``--proba`` on the command line.
 """
 
 from __future__ import annotations
@@ -9,21 +10,21 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 Spelling = Callable[[str, str], str]
-"""How a front end writes a parameter of a name with a value, which is empty if there is none."""
+"""A function of the name and the value (or "") of a parameter that returns its spelling."""
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 def spell_in_python(name: str, value: str) -> str:
-    """A parameter as Python passes it."""
+    """Return a parameter as a Python keyword argument."""
     return f"{name}={value}"
 
 
 class Message(NamedTuple):
-    """Text with fields in braces.
+    """A message template with fields in braces.
 
-    ``{name}`` is ``values["name"]``. A field that has no value is a parameter: ``{proba}`` mentions
-    it, ``{proba:'p_*'}`` shows how to pass it.
+    ``{name}`` is replaced by ``values["name"]``. A field without a value is a parameter:
+    ``{proba}`` is its name, and ``{proba:'p_*'}`` its name with a value.
 
     Examples
     --------
@@ -38,7 +39,7 @@ class Message(NamedTuple):
     values: Mapping[str, object] = _NOTHING
 
     def spell(self, spelling: Spelling = spell_in_python) -> str:
-        """The text, with parameters as a front end writes them."""
+        """Return the text, with parameters in the spelling of a front end."""
         return self.template.format_map(_Fields(self.values, spelling))
 
     def __str__(self) -> str:
@@ -53,7 +54,7 @@ class ParameterError(ValueError):
 
     @property
     def message(self) -> Message:
-        """What a front end spells."""
+        """The message, which a front end can spell."""
         return Message(*self.args)
 
     def __str__(self) -> str:
@@ -61,7 +62,7 @@ class ParameterError(ValueError):
 
 
 class _Fields(dict[str, object]):
-    """The values of a message; every other name is a parameter."""
+    """The values of a message; a missing name is a parameter."""
 
     def __init__(self, values: Mapping[str, object], spelling: Spelling) -> None:
         super().__init__(values)

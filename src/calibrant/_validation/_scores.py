@@ -1,10 +1,12 @@
-"""Scores of a declared kind become an ``(n, K)`` float array, or an error that says what they look
-like and what to do.
+"""Validation of scores.
 
-Rows of probabilities must sum to one up to round-off of their type (1e-6 in float64, 1e-3 in
-float32, 1e-2 in float16). Rows that miss it by the rounding of their values are divided by their
-sum, with a remark: numbers of d decimals may miss it by K / 2 units of the last one and at most by
-0.05, numbers of 16 bits by 0.01.
+Scores of a declared kind become an ``(n, K)`` float array, or an error names what they look like
+and how to fix them.
+
+Rows of probabilities must sum to one up to the round-off of their type (1e-6 in float64, 1e-3 in
+float32, 1e-2 in float16). Rows that miss one because their values were rounded are divided by their
+sum, with a warning: values with d decimals may miss one by K / 2 units of the last decimal and at
+most by 0.05, 16-bit values by 0.01.
 """
 
 from __future__ import annotations
@@ -18,7 +20,18 @@ from calibrant._kernels.blocks import READ_BLOCK, map_blocks, one_blas_thread
 from calibrant._kernels.simplex import rough_row_sum, row_sum
 from calibrant._typing import AnyArray, FloatArray, Inputs, ScoresLike
 from calibrant._validation._arrays import as_array
-from calibrant._validation._remarks import remark, remark_once
+from calibrant._validation._score_hints import (
+    HALF_TOLERANCE,
+    LARGEST_TOLERANCE,
+    LOGITS_HINT,
+    SOME_ROWS,
+    ScoreHints,
+    diagnose,
+    look_like_proba,
+    raw_hint,
+    shares_hint,
+)
+from calibrant._validation._warnings import warn_data, warn_data_once
 
 KINDS = ("proba", "logits", "log_proba")
 
@@ -28,56 +41,38 @@ _SUM_TOLERANCE = {
     np.dtype(np.float16): 1e-2,
 }
 
-_LARGEST_TOLERANCE = 0.05
-"""Rows that are further from one are wrong and not rounded, whatever their decimals."""
-
-_HALF_TOLERANCE = 1e-2
-"""Of numbers of 16 bits, float16 and bfloat16."""
-
 _SIGN_TOLERANCE = 1e-6
 """Negative numbers of this size are round-off of zero."""
 
 LARGEST_LOGIT = 1e30
 """Sums of products of larger logits with coefficients may overflow, even in single precision."""
 
-_LOOKS = 1e-3
-"""How far from one rows are that look like probabilities, rounded perhaps."""
-
-_SOME_ROWS = 1000
-"""Rows that are looked at to find how values were rounded, or what they are."""
-
-LOGITS_HINT = "pass inputs='logits' for raw scores"
-SOFTMAX_HINT = (
-    "turn raw scores into probabilities first, for example by scipy.special.softmax(z, axis=1)"
-)
-DIVIDE_HINT = "divide by p.sum(axis=1, keepdims=True)"
-
 _DEEP_HINT = (
-    "; for pixels or tokens say which axis holds the classes: calibrant.flatten_predictions(labels,"
-    " scores, class_axis=1) makes rows of them, and calibrant.map_scores(model.predict_proba, "
-    "scores, class_axis=1) predicts them"
+    " For pixels or tokens, fit calibrant.flatten_predictions(labels, scores, class_axis=1) and "
+    "predict with calibrant.map_scores(model.predict_proba, scores, class_axis=1)."
 )
 
-_OUTSIDE = "probabilities outside [0, 1] by rounding were set to 0 and 1"
+_CLIPPED = "Probabilities outside [0, 1] by rounding were set to 0 and 1"
 
 
-class _Wording(NamedTuple):
-    """What messages about scores say: what to do with logits and with rounded rows, and the number
-    of the first row; ``slack`` is how far rows may be from one where their owner cannot be asked,
-    ``note`` is told what was repaired.
+class _Context(NamedTuple):
+    """What messages about scores need to know.
+
+    ``first_row`` is the number of the first row, ``slack`` the tolerance of row sums if the user
+    cannot change the scores (those of a classifier), and ``note`` is called with a message if
+    scores were repaired.
     """
 
-    hint: str
-    sum_hint: str
+    hints: ScoreHints
     first_row: int
     slack: float
     note: Callable[[str], None]
 
 
 def check_inputs(inputs: str) -> Inputs:
-    """The declared kind of scores."""
+    """Return the declared kind of scores, or raise if it is unknown."""
     if inputs not in KINDS:
-        raise ValueError(f"inputs must be 'proba', 'logits' or 'log_proba', got {inputs!r}")
+        raise ValueError(f"inputs must be 'proba', 'logits' or 'log_proba', got {inputs!r}.")
     return cast(Inputs, inputs)
 
 
@@ -86,45 +81,57 @@ def check_scores(
     *,
     inputs: str = "proba",
     sum_to_one: bool = True,
-    hint: str = LOGITS_HINT,
-    sum_hint: str = DIVIDE_HINT,
+    hint: ScoreHints = LOGITS_HINT,
     first_row: int = 0,
     renormalize: bool = False,
     slack: float = 0.0,
-    note: Callable[[str], None] = remark,
+    note: Callable[[str], None] = warn_data,
 ) -> FloatArray:
-    """Scores as an ``(n, K)`` float array, checked; ``(n,)`` is class 1 of a binary problem.
+    """Return scores as a checked ``(n, K)`` float array; ``(n,)`` is class 1 of a binary problem.
 
-    ``sum_to_one=False`` is for class-wise claims, which need not. ``hint`` ends the messages about
-    values that look like logits, ``sum_hint`` those about rounded rows; ``first_row`` is the number
-    of the first row where these are a part of a file. ``renormalize`` divides rows of probabilities
-    by their sum instead of refusing them; ``slack`` does so with rows that are no further from one.
-    ``note`` is told what was repaired.
+    Parameters
+    ----------
+    scores : array-like
+    inputs : {"proba", "logits", "log_proba"}
+    sum_to_one : bool
+        Whether rows of probabilities must sum to one; scores of class-wise events need not.
+    hint : ScoreHints
+        The fixes that error messages suggest.
+    first_row : int
+        Number of the first row, if the scores are a block of a larger data set.
+    renormalize : bool
+        Divide rows of probabilities by their sum, however far from one it is.
+    slack : float
+        Divide rows of probabilities by their sum if it differs from one by at most this number.
+    note : callable
+        Called with a message if scores were repaired.
     """
-    kind, said = check_inputs(inputs), _Wording(hint, sum_hint, first_row, slack, note)
+    kind, context = check_inputs(inputs), _Context(hint, first_row, slack, note)
     array, tolerance = _as_float(scores)
     if array.ndim == 1:
-        array = _binary_columns(array, kind, tolerance, said)
+        array = _binary_columns(array, kind, tolerance, context)
     _check_shape(array)
     if kind == "logits":
-        return _check_logits(array, said)
+        return _check_logits(array, context)
     if kind == "log_proba":
-        return _check_log_proba(array, max(tolerance, slack), renormalize, said)
+        return _check_log_proba(array, max(tolerance, slack), renormalize, context)
     if renormalize:
-        array = _renormalized(array, said)
-    return _check_proba(array, tolerance if sum_to_one else None, said)
+        array = _renormalized(array, context)
+    return _check_proba(array, tolerance if sum_to_one else None, context)
 
 
 def _as_float(scores: ScoresLike) -> tuple[FloatArray, float]:
+    """Return scores as float32 or float64, and the tolerance of row sums of their original type."""
     array = as_array(scores)
     if array.dtype.kind in "cMm":
-        raise TypeError(f"scores must be real numbers, got an array of dtype {array.dtype}")
+        raise TypeError(f"Scores must be real numbers, got an array of dtype {array.dtype}.")
     if array.dtype.kind in "OSU":
         try:
             array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError):
             raise TypeError(
-                f"scores must be numbers, got an array of dtype {array.dtype}: {error}"
+                f"Scores must be numbers, but {_first_text(array)}. Pass only the columns of "
+                "scores, for example X[['p_cat', 'p_dog']]."
             ) from None
     tolerance = _SUM_TOLERANCE.get(array.dtype, 1e-6)
     if array.dtype == np.float16:
@@ -134,19 +141,33 @@ def _as_float(scores: ScoresLike) -> tuple[FloatArray, float]:
     return array, tolerance
 
 
+def _first_text(array: AnyArray) -> str:
+    """Name the first entry that is not a number."""
+    for place, value in np.ndenumerate(array):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            names = ("row", "column") if len(place) < 3 else ("axis",) * len(place)
+            where = ", ".join(f"{name} {i}" for name, i in zip(names, place, strict=False))
+            shown = value.item() if isinstance(value, np.generic) else value
+            return f"{where or 'the value'} is {shown!r:.40}"
+    return f"their dtype is {array.dtype}"
+
+
 def _binary_columns(
-    score: FloatArray, kind: Inputs, tolerance: float, said: _Wording
+    score: FloatArray, kind: Inputs, tolerance: float, context: _Context
 ) -> FloatArray:
-    """Two columns from the probability, its logarithm, or the log-odds of class 1."""
+    """Return two columns from the probability, its logarithm, or the log-odds of class 1."""
     if kind == "logits":
         return np.column_stack([np.zeros_like(score), score])
     if kind == "log_proba":
-        _raise_if_no_log(score[:, None], said)
-        with np.errstate(divide="ignore"):  # log(0), the other class of a certain one
+        _raise_if_not_log(score[:, None], context)
+        # log(1 - exp(s)) by expm1, which keeps the digits of probabilities near one.
+        with np.errstate(divide="ignore"):  # log(0) if class 1 has probability one
             return np.column_stack([np.log(-np.expm1(np.minimum(score, 0.0))), score])
-    if score.size and not (score.min() >= 0 and score.max() <= 1):  # false for NaN too
-        score = _clipped(score[:, None], tolerance, said)[:, 0]
-        said.note(_OUTSIDE)
+    if score.size and not (score.min() >= 0 and score.max() <= 1):  # also true for NaN
+        score = _clipped(score[:, None], tolerance, context)[:, 0]
+        context.note(f"{_CLIPPED}.")
     both = np.empty((len(score), 2), dtype=score.dtype)
     np.subtract(1, score, out=both[:, 0])
     both[:, 1] = score
@@ -156,61 +177,61 @@ def _binary_columns(
 def _check_shape(array: AnyArray) -> None:
     if array.ndim != 2:
         raise ValueError(
-            f"scores must have shape (n_samples, n_classes), or (n_samples,) for a binary problem; "
-            f"got shape {array.shape}{_DEEP_HINT if array.ndim > 2 else ''}"
+            f"Scores must have shape (n_samples, n_classes), or (n_samples,) for a binary problem, "
+            f"got shape {array.shape}.{_DEEP_HINT if array.ndim > 2 else ''}"
         )
     if array.shape[0] == 0:
-        raise ValueError(f"scores are empty (shape {array.shape}): at least one row is needed")
+        raise ValueError(f"Scores are empty (shape {array.shape}). Pass at least one row.")
     if array.shape[1] < 2:
         raise ValueError(
-            f"scores have shape {array.shape}: one column per class is needed; "
-            "for a binary problem pass scores[:, 0], the probability of class 1, with shape "
-            "(n_samples,)"
+            f"Scores have shape {array.shape}, but one column per class is needed. For a binary "
+            "problem, pass the probability of class 1 as scores[:, 0], of shape (n_samples,)."
         )
 
 
-def _check_logits(array: FloatArray, said: _Wording, what: str = "logits") -> FloatArray:
-    """Logits, with -inf in place of those that no product with a coefficient may exceed."""
+def _check_logits(array: FloatArray, context: _Context, what: str = "logits") -> FloatArray:
+    """Return logits with -inf in place of finite values below ``-LARGEST_LOGIT``."""
 
-    def is_fine(rows: slice) -> bool:
+    def is_valid(rows: slice) -> bool:
         block = array[rows]
-        if not block.max() <= LARGEST_LOGIT:  # NaN and +inf show up here
+        if not block.max() <= LARGEST_LOGIT:  # also true for NaN and +inf
             return False
         return bool(block.min() >= -LARGEST_LOGIT)
 
-    if _all_rows(is_fine, array):
+    if _all_rows(is_valid, array):
         return array
     top = array.max(axis=1)
     bad = np.flatnonzero(~(np.abs(top) <= LARGEST_LOGIT))
     if bad.size:
         row = int(bad[0])
         raise ValueError(
-            f"row {row + said.first_row} of the {what} is {_shown(array[row])}: NaN, +inf and rows "
-            f"of only -inf are not allowed, and values must not exceed {LARGEST_LOGIT:g}; "
-            "remove such rows, or find out why the model gives them (-inf for single impossible "
-            "classes is taken as the probability eps)"
+            f"Row {row + context.first_row} of the {what} is {_format_row(array[row])}, but NaN, "
+            f"+inf, values above {LARGEST_LOGIT:g} and rows with only -inf are not allowed. Remove "
+            "such rows, or find out why the model returns them. (-inf for some classes of a row is "
+            "accepted and means the probability eps.)"
         )
-    # A copy only if there are finite values to replace: masks such as the lowest float.
+    # Finite masks such as the lowest float mean -inf. Copy only if there are any.
     is_mask = (array < -LARGEST_LOGIT) & np.isfinite(array)
     return np.where(is_mask, -np.inf, array).astype(array.dtype) if is_mask.any() else array
 
 
-def _all_rows(is_fine: Callable[[slice], bool], array: FloatArray) -> bool:
-    """Whether all blocks of rows are fine; one block is checked directly."""
+def _all_rows(is_valid: Callable[[slice], bool], array: FloatArray) -> bool:
+    """Return whether all blocks of rows are valid; a small array is one block."""
     if array.size <= READ_BLOCK:
         with one_blas_thread(array.size):
-            return is_fine(slice(None))
-    return all(map_blocks(is_fine, *array.shape, elements=READ_BLOCK))
+            return is_valid(slice(None))
+    return all(map_blocks(is_valid, *array.shape, elements=READ_BLOCK))
 
 
 def _check_log_proba(
-    array: FloatArray, tolerance: float, renormalize: bool, said: _Wording
+    array: FloatArray, tolerance: float, renormalize: bool, context: _Context
 ) -> FloatArray:
-    """Log-probabilities are used as the logits that they are, so that rounded rows need no
-    repair.
+    """Check log-probabilities.
+
+    They are used as logits, which are normalized anyway, so rounded rows need no repair.
     """
-    array = _check_logits(array, said, "log-probabilities")
-    _raise_if_no_log(array, said)
+    array = _check_logits(array, context, "log-probabilities")
+    _raise_if_not_log(array, context)
     if renormalize:
         return array
     sums = np.concatenate(
@@ -223,174 +244,151 @@ def _check_log_proba(
         )
     )
     off = np.abs(sums - 1)
-    if off.max() <= max(tolerance, _HALF_TOLERANCE):
+    if off.max() <= max(tolerance, HALF_TOLERANCE):
         return array
     row = int(off.argmax())
     raise ValueError(
-        f"the probabilities of row {row + said.first_row} sum to {sums[row]:.6g} instead of 1 "
-        "(np.exp of the log-probabilities): if the rest belongs to what has no column, pass "
-        "inputs='logits' for the probabilities given that one of these classes is right, or add a "
-        "column for the rest"
+        f"Row {row + context.first_row} of the log-probabilities has probabilities that sum to "
+        f"{sums[row]:.6g} instead of 1. If some classes have no column, add a column for their "
+        f"probability, or pass {context.hints.logits} to condition on the classes with a column."
     )
 
 
-def _raise_if_no_log(array: FloatArray, said: _Wording) -> None:
+def _raise_if_not_log(array: FloatArray, context: _Context) -> None:
+    """Raise if a log-probability is positive, and suggest what the scores are."""
     bad = ~(array <= _SIGN_TOLERANCE)
-    if bad.any():
-        row, column = (int(i[0]) for i in np.nonzero(bad))
-        raise ValueError(
-            f"row {row + said.first_row}, column {column} of the log-probabilities is "
-            f"{array[row, column]:.6g}: the logarithm of a probability is at most 0; "
-            "pass inputs='logits' for raw scores"
-        )
+    if not bad.any():
+        return
+    row, column = (int(i[0]) for i in np.nonzero(bad))
+    if array.shape[1] == 1:
+        is_proba = bool(((array >= 0) & (array <= 1)).all())
+    else:
+        is_proba = look_like_proba(array)
+    fix = (
+        f"These look like probabilities. Pass {context.hints.proba}."
+        if is_proba
+        else f"Pass {context.hints.logits} for raw scores."
+    )
+    raise ValueError(
+        f"Row {row + context.first_row}, column {column} of the log-probabilities is "
+        f"{array[row, column]:.6g}, but the logarithm of a probability is at most 0. {fix}"
+    )
 
 
-def _check_proba(array: FloatArray, tolerance: float | None, said: _Wording) -> FloatArray:
-    # Sums bound the entries of float64 rows to one; float32 may be off by a thousandth.
-    looks = tolerance is not None and tolerance > _SIGN_TOLERANCE
+def _check_proba(array: FloatArray, tolerance: float | None, context: _Context) -> FloatArray:
+    # A row sum within 1e-6 of one bounds the entries of float64 rows by 1 + 1e-6. The tolerance of
+    # float32 is larger, so its entries need a check of their own.
+    checks_maximum = tolerance is not None and tolerance > _SIGN_TOLERANCE
 
-    def is_fine(rows: slice) -> bool:
+    def is_valid(rows: slice) -> bool:
         block = array[rows]
-        if not block.min() >= 0:  # also false for NaN
+        if not block.min() >= 0:  # also true for NaN
             return False
         if tolerance is None:
             return bool(block.max() <= 1)
-        if looks and not block.max() <= 1 + _SIGN_TOLERANCE:
+        if checks_maximum and not block.max() <= 1 + _SIGN_TOLERANCE:
             return False
         return bool(np.abs(rough_row_sum(block) - 1).max() <= tolerance)
 
-    if _all_rows(is_fine, array):
+    if _all_rows(is_valid, array):
         return array
     if tolerance is None:
-        inside = _clipped(array, _SUM_TOLERANCE[array.dtype], said)
-        said.note(_OUTSIDE)
-        return inside
-    return _repaired(array, tolerance, said)
+        clipped = _clipped(array, _SUM_TOLERANCE[array.dtype], context)
+        context.note(f"{_CLIPPED}.")
+        return clipped
+    return _repaired(array, tolerance, context)
 
 
-def _repaired(array: FloatArray, tolerance: float, said: _Wording) -> FloatArray:
-    """Rows that miss one by the rounding of their values, divided by their sum."""
-    wide = max(tolerance, said.slack, rounding_tolerance(array))
-    positive = _clipped(array, wide, said, most=np.inf)
+def _repaired(array: FloatArray, tolerance: float, context: _Context) -> FloatArray:
+    """Divide rows by their sum if they miss one by rounding; raise for other rows."""
+    wide = max(tolerance, context.slack, rounding_tolerance(array))
+    positive = _clipped(array, wide, context, most=np.inf)
     sums = positive.sum(axis=1, dtype=np.float64)
     off = np.abs(sums - 1)
     if not off.max() <= wide:
         row = int(np.flatnonzero(~(off <= wide))[0])
+        is_missing = bool(sums.max() <= 1 + wide)
         raise ValueError(
-            f"row {row + said.first_row} of the probabilities sums to {sums[row]:.6g} instead of "
-            f"1: {_diagnosis(array, said) or _shares_hint(said)}"
+            f"Row {row + context.first_row} of the probabilities sums to {sums[row]:.6g} instead "
+            f"of 1. {'Add the missing column if a class has none. ' if is_missing else ''}"
+            f"{diagnose(array, context.hints) or shares_hint(context.hints)}"
         )
-    _remark_repair(sums, wide, tolerance, said)
+    _note_repair(sums, wide, tolerance, context)
     return np.asarray(positive / sums[:, None], dtype=array.dtype)
 
 
-def _remark_repair(sums: FloatArray, wide: float, tolerance: float, said: _Wording) -> None:
+def _note_repair(sums: FloatArray, wide: float, tolerance: float, context: _Context) -> None:
     off = np.abs(sums - 1)
     if off.max() <= tolerance:
-        said.note(f"{_OUTSIDE}, and rows divided by their sum")
+        context.note(f"{_CLIPPED}, and rows were divided by their sum.")
         return
     row = int(off.argmax())
-    how = f"; to say so, {DIVIDE_HINT} first" if said.sum_hint == DIVIDE_HINT else ""
     message = (
-        f"rows of the probabilities miss one by rounding (row {row + said.first_row} sums to "
-        f"{sums[row]:.9g}, up to {wide:.2g} is taken) and were divided by their sum{how}"
+        f"Rows of the probabilities do not sum to 1 because of rounding (row "
+        f"{row + context.first_row} sums to {sums[row]:.9g}; the tolerance is {wide:.2g}). They "
+        "were divided by their sum."
     )
-    if said.note is remark:  # the same rows are fitted, predicted and evaluated
-        remark_once(message, f"rounding up to {wide:.2g}")
+    if not context.hints.divide.startswith("{"):  # a file reader appends its own advice
+        message += f" To avoid this warning, pass {context.hints.divide}."
+    if context.note is warn_data:
+        # The same rows are usually fitted, predicted and evaluated: warn once for all of these.
+        warn_data_once(message, f"rounding up to {wide:.2g}")
     else:
-        said.note(message)
+        context.note(message)
 
 
-def _clipped(array: FloatArray, tolerance: float, said: _Wording, most: float = 1.0) -> FloatArray:
-    """Entries that leave [0, 1] by rounding, set to its ends; an error about others."""
+def _clipped(
+    array: FloatArray, tolerance: float, context: _Context, most: float = 1.0
+) -> FloatArray:
+    """Clip entries that leave [0, 1] by rounding; raise if others are outside."""
     bad = ~((array >= -_SIGN_TOLERANCE) & (array <= 1 + tolerance))
     if bad.any():
         row, column = (int(i[0]) for i in np.nonzero(bad))
         value = array[row, column]
-        place = f"row {row + said.first_row}, column {column} of the probabilities is"
+        place = f"Row {row + context.first_row}, column {column} of the probabilities is"
         if not np.isfinite(value) and not np.isneginf(value):
             raise ValueError(
-                f"{place} {value}: remove or impute such rows; "
-                "NaN and infinite probabilities are not allowed"
+                f"{place} {value}, but NaN and infinite probabilities are not allowed. Remove or "
+                "impute such rows."
             )
-        hint = _diagnosis(array, said) or said.hint
-        raise ValueError(f"{place} {value:.6g}, outside [0, 1]: {hint}")
+        raise ValueError(
+            f"{place} {value:.6g}, outside [0, 1]. "
+            f"{diagnose(array, context.hints) or raw_hint(array, context.hints)}"
+        )
     return np.clip(array, 0.0, most)
 
 
-def look_like_proba(scores: FloatArray) -> bool:
-    """Whether scores that are said to be logits have the form of probabilities."""
-    if not all(0 <= score <= 1 for score in scores[0].tolist()):  # nearly all that do not
-        return False
-    some = scores[:_SOME_ROWS]
-    is_inside = bool(some.min() >= 0 and some.max() <= 1)
-    return is_inside and bool(np.abs(row_sum(some) - 1).max() <= _LOOKS)
-
-
 def rounding_tolerance(array: FloatArray) -> float:
-    """How far from one the rows of probabilities may be that were rounded as these are."""
-    some = np.asarray(array[:_SOME_ROWS], dtype=np.float64)
+    """Return how far from one the sums of rows may be that were rounded as these rows are."""
+    some = np.asarray(array[:SOME_ROWS], dtype=np.float64)
     if not np.isfinite(some).all():
         return 0.0
     unit = np.finfo(array.dtype).eps
     for decimals in range(1, 8):
-        if 10.0**decimals * unit > 0.01:  # everything is a multiple of what is that small
+        # With so many decimals, the spacing of floats makes every number look rounded.
+        if 10.0**decimals * unit > 0.01:
             break
         scaled = some * 10.0**decimals
         if np.abs(scaled - np.rint(scaled)).max() <= 10.0**decimals * unit:
+            # Each of K values is off by at most half a unit of the last decimal.
             worst = array.shape[1] / 2 * 10.0**-decimals + unit
-            return float(min(worst * (1 + 1e-9), _LARGEST_TOLERANCE))
+            return float(min(worst * (1 + 1e-9), LARGEST_TOLERANCE))
+    # float16 and bfloat16 leave at least the 13 last bits of the float32 mantissa empty.
     bits = some.astype(np.float32)
     is_half = (bits == some).all() and not (bits.view(np.uint32) & 0x1FFF).any()
-    return _HALF_TOLERANCE if is_half else 0.0
+    return HALF_TOLERANCE if is_half else 0.0
 
 
-def _diagnosis(array: FloatArray, said: _Wording) -> str | None:
-    """What scores that are no probabilities seem to be, and what to do; None where that is not
-    clear.
-    """
-    some = np.asarray(array[:_SOME_ROWS], dtype=np.float64)
-    has_inputs = said.hint == LOGITS_HINT
-    if np.isnan(some).any() or np.isposinf(some).any():
-        return None
-    if some.max() <= 0:
-        logs = "pass inputs='log_proba'" if has_inputs else "pass np.exp(p)"
-        if some.shape[1] == 1:
-            odds = "inputs='logits'" if has_inputs else "scipy.special.expit(p)"
-            return (
-                f"none is positive: if these are logarithms of probabilities {logs}; if they are "
-                f"log-odds, {odds}"
-            )
-        if np.abs(np.exp(some).sum(axis=1) - 1).max() <= _HALF_TOLERANCE:
-            return f"these are log-probabilities: {logs}"
-        return None
-    if some.min() < 0 or not 1 < some.max() <= 100 * (1 + _HALF_TOLERANCE):
-        return None
-    if some.shape[1] == 1:
-        labels = "" if (some % 1).any() else "if these are predicted labels pass predict_proba; "
-        return f"{labels}if these are percentages divide by 100; if they are log-odds, {said.hint}"
-    if np.abs(some.sum(axis=1) - 100).max() <= 100 * _LARGEST_TOLERANCE:
-        return "these are percentages: divide by 100"
-    return _shares_hint(said)
-
-
-def _shares_hint(said: _Wording) -> str:
-    """What to do with rows that sum to something else than one."""
-    if said.sum_hint != DIVIDE_HINT:
-        return f"{said.hint}, {said.sum_hint}"
-    return f"if these are shares or counts, {DIVIDE_HINT}; if not, {said.hint}"
-
-
-def _renormalized(array: FloatArray, said: _Wording) -> FloatArray:
+def _renormalized(array: FloatArray, context: _Context) -> FloatArray:
     sums = array.sum(axis=1, dtype=np.float64)
     empty = np.flatnonzero(~((sums > 0) & np.isfinite(sums)))
     if empty.size:
         raise ValueError(
-            f"row {int(empty[0]) + said.first_row} of the probabilities sums to "
-            f"{sums[empty[0]]:.6g} and cannot be renormalised"
+            f"Row {int(empty[0]) + context.first_row} of the probabilities sums to "
+            f"{sums[empty[0]]:.6g} and cannot be renormalized. Remove such rows."
         )
     return (array / sums[:, None]).astype(array.dtype)
 
 
-def _shown(row: AnyArray) -> str:
+def _format_row(row: AnyArray) -> str:
     return np.array2string(row[:6], precision=4, separator=", ") + (" ..." if row.size > 6 else "")

@@ -1,4 +1,4 @@
-"""Pieces of messages."""
+"""Formatting of values in messages."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import numpy as np
 from calibrant._typing import AnyArray
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Kinds of characters that are not seen, or that command what shows them: control and escape
-characters, marks that turn the direction of writing, halves of characters, line ends."""
+"""Unicode categories of invisible characters and of characters that control a terminal: control and
+escape characters, direction marks, surrogates, line and paragraph separators."""
 
 _JOINERS = "\u200c\u200d"
-"""Of that kind, but parts of words of some languages and of emoji."""
+"""Zero-width joiners, which are in these categories but belong to words and emoji."""
 
 
 def printable(value: Any) -> str:
-    r"""A value as text that a terminal, a log and a page show as it is: what would command them is
-    written out.
+    r"""Return a value as text in which control characters are escaped.
+
+    The text is safe to show in a terminal, a log and an HTML page.
 
     Examples
     --------
@@ -31,15 +32,15 @@ def printable(value: Any) -> str:
     text = str(value)
     if text.isascii() and text.isprintable():
         return text
-    return "".join(map(_written_out, text))
+    return "".join(map(_escaped, text))
 
 
 def printable_lines(value: Any) -> str:
-    """The same for text of several lines, which stay lines."""
+    """Return text of several lines with control characters escaped, except for line ends."""
     return "\n".join(map(printable, str(value).split("\n")))
 
 
-def _written_out(character: str) -> str:
+def _escaped(character: str) -> str:
     if unicodedata.category(character) not in _UNSEEN or character in _JOINERS:
         return character
     return character.encode("unicode_escape", "backslashreplace").decode("ascii")
@@ -48,16 +49,16 @@ def _written_out(character: str) -> str:
 def shortened(
     values: Sequence[Any] | AnyArray, limit: int = 8, show: Callable[[Any], str] = printable
 ) -> str:
-    """The first of some values for a message, and how many more there are."""
+    """List the first values for a message, and how many more there are."""
     first = values[:limit].tolist() if isinstance(values, np.ndarray) else values[:limit]
-    rest = len(values) - limit
-    return ", ".join(map(show, first)) + (f" and {rest:,} more" if rest > 0 else "")
+    n_more = len(values) - limit
+    return ", ".join(map(show, first)) + (f" and {n_more:,} more" if n_more > 0 else "")
 
 
 def unknown_name(kind: str, name: Any, valid: Iterable[str], otherwise: str = "") -> str:
-    """The message about a name that does not exist: the nearest one, and all that do."""
+    """Return the message for an unknown name: the nearest valid name, and all valid names."""
     names = list(valid)
-    near = get_close_matches(str(name), names, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    rest = f", or {otherwise}" if otherwise else ""
-    return f"unknown {kind} {name!r}; {hint}valid are {', '.join(names)}{rest}"
+    nearest = get_close_matches(str(name), names, n=1)
+    hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+    alternative = f", or {otherwise}" if otherwise else ""
+    return f"Unknown {kind} {name!r}.{hint} Valid names are {', '.join(names)}{alternative}."

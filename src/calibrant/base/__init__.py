@@ -1,10 +1,10 @@
-"""What all calibrators are made of.
+"""Base classes for new calibrators.
 
-Subclass `BaseCalibrator` for a map of whole vectors in log space (`SoftmaxCalibrator` where it ends
-in a softmax of new logits), `BaseBinaryCalibrator` for a map of one claim, and `Calibrator` for
-anything else that turns scores into probabilities. A fit that iterates ends with a `Solution`,
-which `store_outcome` keeps. What `calibrant.load` may expect of its fitted attributes it declares
-by `FittedValue`, and who is cited for it by `Citation`.
+Subclass `BaseCalibrator` for a calibrator of whole vectors in log space, `SoftmaxCalibrator` if it
+ends in a softmax of new logits, `BaseBinaryCalibrator` for a calibrator of one binary problem, and
+`Calibrator` for anything else that turns scores into probabilities. An iterative fit returns a
+`Solution`; store it with `store_outcome`. Declare the shapes and ranges of fitted attributes with
+`FittedValue`, so `calibrant.load` can check them, and the references with `Citation`.
 """
 
 from calibrant._optim.solution import Outcome, Solution

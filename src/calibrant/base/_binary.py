@@ -1,4 +1,4 @@
-"""Calibrators of one binary problem: a method writes ``_fit(claim)`` and ``_predict(score)``."""
+"""Calibrators of one binary problem: subclasses define ``_fit(claim)`` and ``_predict(score)``."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ from calibrant.base._calibrator import Calibrator
 from calibrant.notions import Claim, as_notion, note_on_cells
 
 _EXAMPLES = (0.1, 0.5, 0.9)
-"""Probabilities by which a calibrator of one binary problem is explained."""
+"""Probabilities that `explain` shows before and after calibration."""
 
 
 class BaseBinaryCalibrator(Calibrator):
-    """A calibrator of one binary problem (claim): a score in [0, 1] or its log-odds, and an
-    outcome.
+    """Base class of calibrators of one binary problem (claim).
 
-    A method sets ``form``, ``"score"`` or ``"log_odds"``, and writes ``_fit(claim)`` and
-    ``_predict(score)`` for one-dimensional float64 arrays. It is fitted to scores of shape (n,) or
-    (n, 2); for more classes there is `MulticlassToBinary`.
+    A claim is a score in [0, 1], or its log-odds, and an outcome. A subclass sets ``form`` to
+    ``"score"`` or ``"log_odds"`` and defines ``_fit(claim)`` and ``_predict(score)`` for
+    one-dimensional float64 arrays. It is fitted to scores of shape (n,) or (n, 2). Use
+    `MulticlassToBinary` for more classes.
+
+    See Also
+    --------
+    BaseCalibrator : Base class of calibrators of whole vectors.
     """
 
     form: ClassVar[Literal["score", "log_odds"]] = "score"
@@ -45,17 +49,17 @@ class BaseBinaryCalibrator(Calibrator):
 
     @abstractmethod
     def _predict(self, score: FloatArray) -> FloatArray:
-        """Calibrated probability of outcome 1 of scores in the form of the method."""
+        """Calibrated probability of outcome 1; ``score`` is in the form of the method."""
 
     @classmethod
     def _fit_many(cls, calibrators: Sequence[Self], claims: Sequence[Claim]) -> None:
-        """`_fit` of each; a method that can fits claims about the same rows at once."""
+        """Fit each calibrator to its claim; override it to fit claims of the same rows at once."""
         for calibrator, claim in zip(calibrators, claims, strict=True):
             calibrator._fit(claim)
 
     @classmethod
     def _predict_many(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
-        """`_predict` of each column of (n, J) scores; a method that can predicts all at once."""
+        """Predict each column of (n, J) scores; override it to predict all columns at once."""
         out = np.empty(score.shape)
         for j, calibrator in enumerate(calibrators):
             out[:, j] = calibrator._predict(score[:, j])
@@ -64,14 +68,15 @@ class BaseBinaryCalibrator(Calibrator):
     def _check_parameters(self, n_classes: int) -> None:
         if n_classes > 2:
             raise ValueError(
-                f"{type(self).__name__} calibrates one claim at a time and the scores have "
-                f"{n_classes} classes; "
-                f'use MulticlassToBinary({self!r}, notion="class-wise", normalize=True)'
+                f"{type(self).__name__} calibrates a binary problem, but the scores have "
+                f"{n_classes} classes. "
+                f'Use MulticlassToBinary({self!r}, notion="class-wise", normalize=True).'
             )
 
     def _inner(self, sample: Sample) -> Claim:
-        """The binary problem of two classes. Chunked rows are counted in cells of scores."""
+        """The binary problem of two classes."""
         if sample.is_chunked:
+            # Chunked rows are not kept: they are counted in cells of similar scores.
             proba = sample.transformed(partial(as_proba, inputs=self.inputs))
             [claim] = proba.claims(as_notion("class-1"), self._cuts(sample.total))
             return self._transform_claim(claim)
@@ -95,8 +100,9 @@ class BaseBinaryCalibrator(Calibrator):
 
     def _transform_claim(self, claim: Claim) -> Claim:
         if self.form == "score" and np.max(claim.score, initial=0.0) <= 1.0:
-            return claim  # most claims: a copy of all scores would cost as much as sorting them
-        # Scores may exceed one by rounding.
+            # True for most claims. A copy of all scores would cost as much as sorting them.
+            return claim
+        # Sums of probabilities may exceed one by rounding.
         return claim.rescored(lambda score: self._transform_score(np.minimum(score, 1.0)))
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
@@ -110,7 +116,7 @@ class BaseBinaryCalibrator(Calibrator):
         return np.column_stack([log_expit(-odds), log_expit(odds)])
 
     def _log_odds(self, score: FloatArray) -> FloatArray | None:
-        """Calibrated log-odds of outcome 1, of a method that works in logarithms."""
+        """Calibrated log-odds of outcome 1; None if the method does not work with log-odds."""
         return None
 
     def _chunked_note(self) -> str:
@@ -118,15 +124,19 @@ class BaseBinaryCalibrator(Calibrator):
         return "" if self._is_exact_on_cells(total, [total]) else note_on_cells(1)
 
     def _is_exact_on_cells(self, total: float, rows: Iterable[float]) -> bool:
-        """Whether cells of scores for ``total`` rows respect all cuts of claims of ``rows``."""
+        """Whether cells chosen for ``total`` rows are exact for claims of ``rows`` rows each.
+
+        They are if the cuts of every such claim are among the edges of the cells.
+        """
         cuts = self._cuts(total)
         if cuts is None:
             return False
         return all(np.isin(np.asarray(self._cuts(n)), cuts).all() for n in set(rows))
 
     def _cuts(self, total: float) -> FloatArray | None:
-        """Scores that cells must not lie across, if the method knows them beforehand for a claim of
-        ``total`` rows.
+        """Scores at which the edges of cells must lie for a claim of ``total`` rows.
+
+        None if the method chooses them from the data.
         """
         return None
 
@@ -138,7 +148,7 @@ class BaseBinaryCalibrator(Calibrator):
         values = self._predict(self._transform_score(np.array(scores))).tolist()
         return ", ".join(f"{a:g} becomes {b:.3g}" for a, b in zip(scores, values, strict=True))
 
-    # What `MulticlassToBinary` asks of a calibrator. Scores of claims are probabilities.
+    # The interface to `MulticlassToBinary`. Scores of claims are probabilities.
 
     @classmethod
     def _fit_claims(cls, calibrators: Sequence[Self], claims: Sequence[Claim]) -> None:
@@ -148,7 +158,7 @@ class BaseBinaryCalibrator(Calibrator):
         cls._fit_many(calibrators, [calibrators[0]._transform_claim(claim) for claim in claims])
 
     def _start_claim(self, claim: Claim) -> None:
-        """Set what is known of a claim before its fit."""
+        """Set the attributes that do not depend on the method: classes and class weights."""
         self._check_parameters(2)
         self.classes_ = np.arange(2)
         self.n_classes_, self.n_features_in_ = 2, 1
@@ -165,9 +175,10 @@ class BaseBinaryCalibrator(Calibrator):
         return cls._predict_many(calibrators, calibrators[0]._transform_score(score))
 
     def _for_claim(self, label: int | None, index: int) -> Self:
-        """A copy of this unfitted calibrator for claim ``index``, about the class in column
-        ``label`` or about no single one. It has a seed of its own, so claims do not share random
-        numbers.
+        """A copy of this unfitted calibrator for claim ``index``.
+
+        The claim is about the class in column ``label``, or not about a single class if None. Each
+        copy has its own seed, so claims do not share random numbers.
         """
         adapted = copy(self)
         seed = as_seed(getattr(self, "random_state", None))
@@ -177,11 +188,12 @@ class BaseBinaryCalibrator(Calibrator):
         return adapted
 
     def _rows_needed(self) -> int:
-        """Rows below which a claim is too small for a fit of its own."""
+        """Number of rows below which a claim is too small for its own fit."""
         return 2
 
     def _check_for_claims(self, n_classes: int, *, by_class: bool) -> None:
-        """Raise on parameters that make no sense for the claims of a reduction; ``by_class``:
-        each is about one of the classes.
+        """Raise if a parameter is invalid for the claims of a reduction.
+
+        ``by_class`` means that each claim is about one class.
         """
         self._check_parameters(2)

@@ -1,8 +1,8 @@
-"""The boundary of every calibrator: what users pass is checked here, and here only.
+"""The public interface of every calibrator. User input is checked here and nowhere else.
 
-`Calibrator` owns validation, classes, dtypes, blocks and output frames. Its children own the
-mathematics: `BaseCalibrator` (`_whole`) transforms whole vectors in log space, and
-`BaseBinaryCalibrator` (`_binary`) one binary problem.
+`Calibrator` handles validation, classes, dtypes, blocks of rows and output frames. Its subclasses
+contain the mathematics: `BaseCalibrator` (`_whole`) transforms whole vectors in log space, and
+`BaseBinaryCalibrator` (`_binary`) scores of one binary problem.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from calibrant.base import _frames
 from calibrant.base._citation import methods_paragraph
 from calibrant.base._declarations import Declarations
 from calibrant.base._impossible import warn_impossible
-from calibrant.base._new_scores import check_new_scores, check_new_top_scores
+from calibrant.base._new_scores import check_n_columns, check_new_scores, check_new_top_scores
 from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
 from calibrant.base._training import TrainingSummary, summarize_training
@@ -35,11 +35,16 @@ from calibrant.base._words import lines_of_members, plain_words, words_of_fit
 
 
 class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
-    """What all calibrators share: checked fit, output in the dtype of the input, frames on
-    request.
+    """Base class of all calibrators.
 
-    A method sets ``form``, the form of scores that it works on, and writes ``_fit(sample)`` and
+    It checks input, keeps the dtype of the scores and returns data frames on request. A subclass
+    sets ``form``, the form of scores that it works with, and defines ``_fit(sample)`` and
     ``_proba_of(scores)``.
+
+    See Also
+    --------
+    BaseCalibrator : Base class of calibrators of whole vectors.
+    BaseBinaryCalibrator : Base class of calibrators of one binary problem.
     """
 
     inputs: str
@@ -48,34 +53,35 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     class_weights_: FloatArray
     """Sum of the weights of the rows of each class, (K,); zero for a class that was never seen."""
     out_of_fold_: bool = False
-    """Whether the scores of the fit come from other models than the one that predicts.
-    `CalibratedClassifier` sets it, and no guarantee is given then."""
+    """Whether the scores of the fit come from other models than the one that predicts. Set by
+    `CalibratedClassifier`; guarantees do not hold then."""
 
     form: ClassVar[str] = "scores"
-    """What `_fit` gets: "scores" as they were checked, or "proba"; children know other forms."""
+    """The form of scores that `_fit` gets: "scores" (checked, but not transformed) or "proba".
+    Subclasses add other forms."""
 
     remedies: ClassVar[Mapping[Outcome, str]] = {}
-    """What to do about a fit that did not converge, by its outcome, if the method knows better than
-    the general advice."""
+    """Advice for a fit that did not converge, by its outcome. Missing outcomes get the general
+    advice."""
 
     _folds_by_row: ClassVar[bool] = False
-    """Whether the method assigns rows of chunked data to folds by their number."""
+    """Whether the method assigns rows of chunked data to folds by their row number."""
 
     _block_elements: ClassVar[int | None] = None
-    """Elements of a block at prediction, if a method has reason to differ."""
+    """Elements of a block of rows at prediction; None for the default."""
 
     _member_name: ClassVar[str] = "members"
-    """What `_members` are called in a warning: "claims", "folds"."""
+    """The noun for `_members` in a warning, such as "claims" or "folds"."""
 
     _reordered_columns: list[Any] | None = None
-    """Columns of the data frame of the fit, if their order was not that of ``classes_``: an array
-    does not say which of the two orders its columns have."""
+    """Columns of the data frame of the fit, if their order was not that of ``classes_``. Arrays are
+    then rejected at prediction, because the order of their columns is ambiguous."""
 
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        # scikit-learn reads them from the signature at every clone, which takes longer than a
-        # small fit.
+        # Cached, because scikit-learn inspects the signature at every clone, which takes longer
+        # than a small fit.
         names: list[str] = super()._get_param_names()
         return names
 
@@ -92,20 +98,22 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
 
         Parameters
         ----------
-        X : scores of shape (n, K), or (n,) for class 1 of a binary problem
-            Probabilities, logits or log-probabilities, as ``inputs`` says. The columns of a data
-            frame are those of the classes that they are named after, in any order. Chunked scores
-            (dask arrays, `calibrant.io.open_scores`) are read once per pass and not kept.
-        y : labels of shape (n,)
-        sample_weight : weights of shape (n,), optional
-            Numbers of copies of a row. Give importance weights as ``w * w.sum() / (w**2).sum()``,
-            which sum to the effective number of rows; weights that sum to less than two are scaled
-            so, with a warning.
-        groups : array of shape (n,), optional
-            Rows that belong together, such as those of one patient: `CrossFitted` and
-            `AutoCalibration` keep them in one fold. Methods that use no folds ignore them.
+        X : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Probabilities, logits or log-probabilities, as declared by ``inputs``. One-dimensional
+            scores are those of class 1 of a binary problem. The columns of a data frame are matched
+            to the classes by name. Chunked scores (dask arrays, `calibrant.io.open_scores`) are
+            read once per pass and not kept in memory.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Numbers of copies of each row. Pass importance weights as
+            ``w * w.sum() / (w**2).sum()``, which sum to the effective number of rows. Weights that
+            sum to less than two are scaled in this way, with a warning.
+        groups : array-like of shape (n_samples,), optional
+            Group of each row, such as the patient. `CrossFitted` and `AutoCalibration` keep the
+            rows of a group in one fold. Methods without folds ignore groups.
         verbose : bool
-            Print how often the scores were read, which matters if they are read in chunks.
+            Print how often the scores were read, which matters for chunked scores.
 
         Returns
         -------
@@ -146,9 +154,9 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
                 delattr(self, name)
 
     def _fit_checked(self, sample: Sample, classes: AnyArray | None = None) -> Self:
-        """Fit to a checked sample: what composites call for their folds, members and claims.
+        """Fit to a checked sample, without validation, training summary and warnings.
 
-        Nothing is checked again, no summary is made, and nothing is warned of.
+        Composites call it for their folds, members and claims.
         """
         n_classes = sample.n_columns
         self._check_parameters(n_classes)
@@ -160,7 +168,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return self
 
     def _inner(self, sample: Sample) -> Any:
-        """What `_fit` gets: the sample in the ``form`` of the method."""
+        """The argument of `_fit`: the sample in the ``form`` of the method."""
         return sample if self.form == "scores" else sample.transformed(self._transform)
 
     def _transform(self, scores: FloatArray) -> FloatArray:
@@ -180,22 +188,24 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return log_of(self._proba_of(scores))
 
     def _log_true_of(self, scores: FloatArray, y: IntArray) -> FloatArray:
-        """Logarithms of the calibrated probabilities of the true classes of a block, floored as in
-        the log-loss.
+        """Logarithms of the calibrated probabilities of the true classes of a block.
+
+        They are floored as in the log-loss.
         """
         return log_true_class(self._proba_of(scores), y, "proba")
 
     def _proba_of_top(self, top: TopScores) -> TopScores:
         """Calibrated top scores, if the method can compute them."""
         raise TypeError(
-            f"{type(self).__name__} makes whole rows of whole rows, and TopScores hold the best "
-            f"{top.n_known} of {top.n_classes} classes; predict_claims and predict_top of "
-            "MulticlassToBinary, and TemperatureScaling, take them"
+            f"{type(self).__name__} needs the scores of all {top.n_classes} classes, but TopScores "
+            f"hold the best {top.n_known}. Use TemperatureScaling, or predict_claims or "
+            "predict_top of MulticlassToBinary."
         )
 
     def _start_like(self, fitted: Any) -> None:
-        """Start the next fit at the optimum of a calibrator that was fitted to similar rows with
-        the same parameters, which finds the same optimum sooner. For iterative methods.
+        """Start the next fit at the optimum of a calibrator that was fitted to similar rows.
+
+        Iterative methods with the same parameters then find the same optimum in fewer steps.
         """
 
     def _members(self) -> Sequence[Any]:
@@ -206,14 +216,13 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         """Raise on an invalid parameter, before anything is computed."""
 
     def _check_together(self, fitted: Mapping[str, Any]) -> None:
-        """Raise if fitted attributes of a file, each as `fitted_values` says, do not fit
-        together.
+        """Raise if fitted attributes of a file contradict each other.
+
+        Each of them already has the shape and range that `fitted_values` declares.
         """
 
     def _chunked_note(self) -> str:
-        """How a fit to chunked data differs from a fit to all rows at once; empty if both are sums
-        over rows.
-        """
+        """How a fit to chunked data differs from a fit in memory; empty if both are equal."""
         return ""
 
     @property
@@ -223,26 +232,58 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return prior
 
     def predict_proba(self, X: ScoresLike) -> Any:
-        """Calibrated probabilities of shape (n, K): NumPy, or a frame if `set_output` asks for one.
+        """Return calibrated probabilities.
 
-        `calibrant.TopScores` give `TopScores`, chunked scores give chunked probabilities, and
-        float32 scores float32 probabilities. Works block by block: memory is that of the output.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Scores of the same kind as at fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Or a data frame, if `set_output` was called. `calibrant.TopScores` give `TopScores`,
+            chunked scores give chunked probabilities, and float32 scores give float32
+            probabilities.
+
+        Notes
+        -----
+        Rows are transformed block by block, so no memory is needed beyond that of the output.
         """
         out = self._predict_new(X, self.predict_proba, self._proba_of, self._proba_of_top)
         return _frames.wrapped(out, X, self.classes_, self._output)
 
     def predict_log_proba(self, X: ScoresLike) -> Any:
-        """Logarithms of `predict_proba`, of the same shape and kind; -inf for a probability of
-        zero.
+        """Return the logarithms of `predict_proba`, with -inf for a probability of zero.
 
-        A method that works in logarithms returns them as they are: a probability too small for a
-        float has a finite logarithm.
+        Methods that work in log space return finite logarithms even for probabilities that are too
+        small for a float.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Scores of the same kind as at fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Or another container, as in `predict_proba`.
         """
         out = self._predict_new(X, self.predict_log_proba, self._log_proba_of, self._proba_of_top)
         return _frames.wrapped(out, X, self.classes_, self._output)
 
     def predict(self, X: ScoresLike) -> Any:
-        """Label of the highest entry of `predict_proba`; ties go to the lowest column."""
+        """Return the label with the highest probability; ties go to the first column.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes) or (n_samples,)
+            Scores of the same kind as at fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         check_fitted(self)
 
         def of_top(top: TopScores) -> AnyArray:
@@ -251,7 +292,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return self._predict_new(X, self.predict, self._labels_of, of_top, (), self.classes_.dtype)
 
     def _labels_of(self, scores: FloatArray) -> AnyArray:
-        # Ties are those of probabilities as `predict_proba` rounds them.
+        # Round to the output dtype first, so ties are those of `predict_proba`.
         proba = self._proba_of(scores).astype(_output_dtype(scores), copy=False)
         return self.classes_[proba.argmax(axis=1)]
 
@@ -264,11 +305,10 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         shape: tuple[int, ...] | None = None,
         dtype: Any = None,
     ) -> Any:
-        """``of_rows`` of new scores, block by block; ``of_top`` of top scores; ``method`` of each
-        chunk of chunked scores, when it is read.
+        """Apply ``of_rows`` to blocks of scores, ``of_top`` to top scores, ``method`` to chunks.
 
-        A row gives an array of ``shape``, by default one number per class, of type ``dtype``, by
-        default that of the scores.
+        Chunks are transformed when they are read. The result of a row has ``shape``, by default one
+        number per class, and ``dtype``, by default that of the scores.
         """
         check_fitted(self)
         shape = (self.n_classes_,) if shape is None else shape
@@ -276,6 +316,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             return of_top(check_new_top_scores(self, X))
         chunked = as_chunked(X)
         if chunked is not None:
+            check_n_columns(self, (-1, chunked.n_columns))  # chunks are read later
             return chunked.map(method, shape, dtype)
         scores = check_new_scores(self, X)
         out = np.empty((len(scores), *shape), dtype or _output_dtype(scores))
@@ -288,7 +329,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return out
 
     def cite(self) -> str:
-        """A sentence for a methods section, and the references.
+        """Return a sentence for a methods section, and the references.
 
         Examples
         --------
@@ -302,8 +343,9 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return methods_paragraph(self)
 
     def explain(self) -> str:
-        """What was fitted, in words: what the calibrator does, and on what it was fitted; a line
-        for each of the first calibrators inside.
+        """Describe in words what the fitted calibrator does, and on which data it was fitted.
+
+        Composites add a line for each of their first members.
         """
         check_fitted(self)
         fitted_on = words_of_fit(vars(self).get("training_"))
@@ -311,8 +353,9 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return "\n".join([" ".join(filter(None, words)), *lines_of_members(self._members())])
 
     def _words(self) -> str:
-        """What the fitted calibrator does, for `explain` and the report; by default its settings
-        and its numbers.
+        """What the fitted calibrator does, for `explain` and the report.
+
+        By default, its settings and fitted numbers.
         """
         return plain_words(self)
 

@@ -1,4 +1,4 @@
-"""How to write about a fitted calibrator: a sentence for a methods section, with its sources."""
+"""Citations of a fitted calibrator: a sentence for a methods section, and its references."""
 
 from __future__ import annotations
 
@@ -14,15 +14,21 @@ from calibrant.base.references import Reference
 
 @dataclass(frozen=True)
 class Citation:
-    """What a method is called in a sentence, and who is cited for it.
+    """The name of a method in a sentence, and its references.
 
     Parameters
     ----------
     method : str
-        A noun phrase, such as "temperature scaling"; ``{parts}`` stands for the calibrators inside.
+        A noun phrase, such as "temperature scaling". ``{parts}`` is replaced by the names of the
+        inner calibrators.
     references : tuple of Reference
+        Publications to cite.
     parts : tuple of calibrators
-        Those inside of a method that is made of others.
+        Inner calibrators of a composite.
+
+    See Also
+    --------
+    Reference : A publication.
     """
 
     method: str
@@ -37,7 +43,7 @@ def methods_paragraph(calibrator: Any) -> str:
 
 
 def methods_sentence(calibrator: Any) -> str:
-    """What was done, in a sentence."""
+    """A sentence that says how probabilities were calibrated."""
     rows, n_classes = float(np.sum(calibrator.class_weights_)), len(calibrator.classes_)
     return (
         f"Probabilities were calibrated by {_phrase(calibrator)}, fitted to {rows:,.0f} rows of "
@@ -46,12 +52,12 @@ def methods_sentence(calibrator: Any) -> str:
 
 
 def references_of(calibrator: Any) -> list[str]:
-    """The publications behind a calibrator, each once, those of what is inside first."""
+    """The references of a calibrator without duplicates, those of inner calibrators first."""
     return [reference.full for reference in dict.fromkeys(_references(calibrator))]
 
 
 def _citation(calibrator: Any) -> Citation:
-    """That of a calibrator; a classifier of others that is used as one is called by its class."""
+    """The citation of a calibrator; for classifiers of other packages, the name of the class."""
     citation = getattr(calibrator, "citation", None)
     return citation if isinstance(citation, Citation) else Citation(type(calibrator).__name__)
 

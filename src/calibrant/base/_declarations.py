@@ -1,7 +1,7 @@
-"""What a calibrator declares about its method.
+"""Properties that a calibrator declares about its method.
 
-Every property has a default. A method overrides it by a class attribute if the value is constant,
-else by a property that depends on its parameters.
+Every property has a default. A subclass overrides it with a class attribute if the value is
+constant, else with a property that depends on its parameters.
 """
 
 from __future__ import annotations
@@ -22,29 +22,33 @@ class Declarations:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether the method counts rows, so that weight 2 is not the row twice: it leaves whole
-        rows out, or assigns them to folds. Composites (`CrossFitted`, `AutoCalibration`, `compare`)
-        pass such methods integer weights as copies.
+        """Whether a weight of 2 differs from duplicating the row.
+
+        This is so for methods that leave out single rows or assign them to folds. Composites
+        (`CrossFitted`, `AutoCalibration`, `compare`) duplicate rows with integer weights for them.
         """
         return False
 
     @property
     def check_exceptions(self) -> Mapping[str, str]:
-        """Checks of `calibrant.testing.check_calibrator` that the method cannot pass, with the
-        reason. What `counts_rows` excuses need not be repeated.
+        """Checks of `calibrant.testing.check_calibrator` that the method cannot pass, with reasons.
+
+        Checks that `counts_rows` excludes need not be repeated.
         """
         return {}
 
     @property
     def fitted_values(self) -> Mapping[str, FittedValue]:
-        """Shapes and ranges of fitted attributes, by name: `calibrant.load` rejects a file in which
-        they differ. Attributes that are not named are read as they are.
+        """Shapes and ranges of fitted attributes, by name.
+
+        `calibrant.load` rejects a file with other shapes or ranges. It does not check attributes
+        that are not named here.
         """
         return {}
 
     @property
     def citation(self) -> Citation:
-        """What the method is called in a sentence, and who is cited for it, for `cite`."""
+        """The name of the method in a sentence, and its references, for `cite`."""
         return Citation(type(self).__name__)
 
     @property
@@ -53,7 +57,7 @@ class Declarations:
         return False
 
     def __dir__(self) -> list[str]:
-        """Names without those that only authors of methods need, for completion."""
+        """Names for completion, without those that only authors of new methods need."""
         return [name for name in super().__dir__() if name not in _FOR_AUTHORS]
 
 

@@ -1,4 +1,4 @@
-"""Data frames in and out; pandas and polars are imported only where their frames are asked for."""
+"""Data frames as input and output. pandas and polars are imported only if they are needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrant._validation import column_names, order_of
 
 
 def n_columns(data: Any) -> int:
-    """Columns of what the user passed; 1 for a flat array."""
+    """Number of columns of user input; 1 for a one-dimensional array."""
     if hasattr(data, "n_features"):  # chunked scores
         return int(data.n_features)
     if hasattr(data, "n_classes"):  # top scores
@@ -21,9 +21,7 @@ def n_columns(data: Any) -> int:
 
 
 def fitted_names(data: ScoresLike, classes: AnyArray) -> AnyArray | None:
-    """Names of the columns of a frame in the order of the classes, where all are text and no two
-    the same; None for anything else.
-    """
+    """Column names of a frame, in the order of the classes; None unless all are different text."""
     names = column_names(data)
     if names is None or not all(isinstance(name, str) for name in names):
         return None
@@ -35,17 +33,16 @@ def fitted_names(data: ScoresLike, classes: AnyArray) -> AnyArray | None:
 
 
 def reordered_names(data: ScoresLike, classes: AnyArray) -> list[Any] | None:
-    """Names of the columns of a frame that stand in another order than the classes that they name;
-    None for anything else.
-    """
+    """Column names of a frame if they name the classes in another order; otherwise None."""
     names = column_names(data)
     order = None if names is None else order_of(names, classes)
     return None if order is None or (order == np.arange(len(order))).all() else names
 
 
 def keep_columns(calibrator: Any, data: ScoresLike) -> None:
-    """Set ``n_features_in_``, and ``feature_names_in_`` if a frame has column names that are text:
-    in the order of ``classes_`` if they name the classes.
+    """Set ``n_features_in_``, and ``feature_names_in_`` if all column names are text.
+
+    Names are in the order of ``classes_`` if they name the classes.
     """
     calibrator.n_features_in_ = n_columns(data)
     names = fitted_names(data, calibrator.classes_)
@@ -55,7 +52,7 @@ def keep_columns(calibrator: Any, data: ScoresLike) -> None:
 
 
 def wrapped(values: Any, like: ScoresLike, columns: AnyArray, output: str) -> Any:
-    """``values`` as a frame with the index of ``like``, or as they are."""
+    """``values`` as a frame with the index of ``like``, or unchanged if no frame was requested."""
     if output == "default" or not isinstance(values, np.ndarray):
         return values
     if output == "polars":

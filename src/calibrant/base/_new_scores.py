@@ -10,28 +10,31 @@ import numpy as np
 from calibrant._data.top_scores import TopScores
 from calibrant._typing import AnyArray, FloatArray, ScoresLike
 from calibrant._validation import (
+    NEW_SCORE_HINTS,
     arrange_as_fitted,
+    as_array,
     check_fitted,
     check_scores,
     column_names,
-    remark,
     shortened,
+    warn_data,
+    warn_proba_as_logits,
 )
 
 
 def check_new_scores(calibrator: Any, X: ScoresLike) -> FloatArray:
     """Scores in memory, checked against those of the fit."""
     check_fitted(calibrator)
-    owner, n_classes = type(calibrator).__name__, calibrator.n_classes_
     _check_names(calibrator._reordered_columns, calibrator.classes_, X)
+    # Compare the shape with the fit before the values: without one of its columns, no row sums to
+    # one, and an error about sums would hide the cause.
+    check_n_columns(calibrator, as_array(X).shape)
     names = getattr(calibrator, "feature_names_in_", None)
     table = arrange_as_fitted(X, names, calibrator.classes_)
-    _check_dimensions(owner, table, n_classes, calibrator.n_features_in_)
-    scores = check_scores(table, inputs=calibrator.inputs)
-    if scores.shape[1] != n_classes:
-        raise ValueError(
-            f"X has {scores.shape[1]} columns, but {owner} was fitted with {n_classes} classes"
-        )
+    # The kind of scores cannot change after the fit, so hints convert the scores instead.
+    scores = check_scores(table, inputs=calibrator.inputs, hint=NEW_SCORE_HINTS[calibrator.inputs])
+    if calibrator.inputs == "logits":
+        warn_proba_as_logits(scores, fix="np.log(p)")
     return scores
 
 
@@ -40,34 +43,44 @@ def check_new_top_scores(calibrator: Any, top: TopScores) -> TopScores:
     check_fitted(calibrator)
     if top.n_classes != calibrator.n_classes_:
         raise ValueError(
-            f"X speaks of {top.n_classes} classes, but {type(calibrator).__name__} was fitted with "
-            f"{calibrator.n_classes_}"
+            f"X has top scores of {top.n_classes} classes, but {type(calibrator).__name__} was "
+            f"fitted with {calibrator.n_classes_} classes."
         )
     top.names_with(calibrator.classes_)
     return top
 
 
+def check_n_columns(calibrator: Any, shape: tuple[int, ...]) -> None:
+    """Raise if scores of this shape do not have a column for each class of the fit."""
+    owner, n_classes = type(calibrator).__name__, calibrator.n_classes_
+    if len(shape) == 1 and n_classes > 2:
+        is_row = shape[0] == n_classes
+        fix = "X[None] for a single row" if is_row else "one column per class"
+        raise ValueError(
+            f"X has shape {shape}, which means one score per row of a binary problem, but {owner} "
+            f"was fitted with {n_classes} classes. Pass {fix}."
+        )
+    if shape == (2,) and calibrator.n_features_in_ == 2:
+        warn_data(
+            "X has shape (2,) and is treated as the scores of class 1 of two rows. For one row of "
+            "two classes, pass X[None]."
+        )
+    # A single column of a binary problem gets its own message from `check_scores`.
+    if len(shape) == 2 and shape[1] != n_classes and (shape[1] > 1 or n_classes > 2):
+        columns = f"{shape[1]} column{'s' * (shape[1] != 1)}"
+        is_transposed = shape[0] == n_classes
+        fix = "X.T" if is_transposed else "one column per class, in the order of classes_"
+        raise ValueError(
+            f"X has {columns}, but {owner} was fitted with {n_classes} classes. Pass {fix}."
+        )
+
+
 def _check_names(reordered: Sequence[Any] | None, classes: AnyArray, X: ScoresLike) -> None:
-    """Raise if columns have no names although their order at the fit was that of a data frame."""
+    """Raise if columns have no names, but at fit a data frame had another order than classes."""
     if reordered is not None and len(np.shape(X)) == 2 and column_names(X) is None:
         raise ValueError(
-            f"X has columns without names, and those of the frame of the fit "
-            f"({shortened(reordered)}) stood in another order than classes_ "
-            f"({shortened(classes)}): pass a frame with these names, "
-            "pandas.DataFrame(X, columns=[...])"
-        )
-
-
-def _check_dimensions(owner: str, table: AnyArray, n_classes: int, n_features: int) -> None:
-    """One score per row is for two classes; several scores may be meant as a single row."""
-    if table.ndim == 1 and n_classes > 2:
-        raise ValueError(
-            f"X has shape {table.shape}, one score a row of a binary problem, but "
-            f"{owner} was fitted with {n_classes} classes: for one row "
-            f"pass X[None], of shape (1, {n_classes})"
-        )
-    if table.shape == (2,) and n_features == 2:
-        remark(
-            "X has shape (2,) and is taken for the scores of class 1 of two rows; for one row "
-            "of two classes pass X[None]"
+            f"X has no column names, and the columns of the data frame at fit "
+            f"({shortened(reordered)}) were in another order than classes_ "
+            f"({shortened(classes)}). Pass pandas.DataFrame(X, columns=[...]) with the names of "
+            "the columns."
         )

@@ -1,4 +1,4 @@
-"""How a fit ended: stored with the calibrator, and said once, at the line of the user."""
+"""The outcome of an iterative fit: stored with the calibrator, and reported in one warning."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from calibrant._validation import user_level
 from calibrant.exceptions import ConvergenceWarning
 
 REMEDIES = {
-    Outcome.ITERATION_LIMIT: "calibrate on more rows, or by a method with fewer parameters",
-    Outcome.STALLED: (
-        "scores of extreme size are the usual cause: check for logits of 1e6 and more"
-    ),
-    Outcome.SEPARABLE: "calibrate on more rows, or use StructuredScaling",
-    Outcome.UNINFORMATIVE: "check that the columns and the labels are in the same order",
-    Outcome.MISSING_CLASS: "add rows of that class, or use StructuredScaling",
+    Outcome.ITERATION_LIMIT: "Fit on more rows, or use a method with fewer parameters.",
+    Outcome.STALLED: "Check for extreme scores, such as logits of 1e6 and more.",
+    Outcome.SEPARABLE: "Fit on more rows, or use StructuredScaling().",
+    Outcome.UNINFORMATIVE: "Check that the columns and the labels are in the same order.",
+    Outcome.MISSING_CLASS: "Add rows of that class, or use StructuredScaling().",
 }
-"""What helps whatever the method; ``remedies`` of a calibrator says what helps better."""
+"""General advice; ``remedies`` of a calibrator overrides it."""
 
 
 def store_outcome(calibrator: Any, solution: Solution) -> None:
-    """Store how a fit ended: ``converged_``, ``n_iter_``, ``objective_``. To be called by ``_fit``.
+    """Set ``converged_``, ``n_iter_`` and ``objective_`` of a calibrator. Call it in ``_fit``.
 
-    `Calibrator.fit` warns once where the outcome is not convergence, by the cause and by what
-    ``remedies`` of the calibrator say about it.
+    If the fit did not converge, `Calibrator.fit` issues one warning with the cause and the advice
+    in ``remedies`` of the calibrator.
+
+    See Also
+    --------
+    Solution : The result of an iterative fit.
     """
     calibrator.converged_ = solution.converged
     calibrator.n_iter_ = solution.n_iter
@@ -36,32 +38,33 @@ def store_outcome(calibrator: Any, solution: Solution) -> None:
 
 
 def warn_unless_converged(owner: str, calibrators: Sequence[Any], what: str | None = None) -> None:
-    """One warning, at the line of the user, where any of these fits did not converge."""
-    said = convergence_note(owner, calibrators, what)
-    if said is not None:
-        _warn(said)
+    """Issue one warning, at the line of the user, if any of these fits did not converge."""
+    message = convergence_note(owner, calibrators, what)
+    if message is not None:
+        _warn(message)
 
 
 def convergence_note(owner: str, calibrators: Sequence[Any], what: str | None = None) -> str | None:
-    """What is to be said where any of these fits did not converge.
+    """The message if any of these fits did not converge; None if all converged.
 
-    ``what`` they are ("claims", "folds") is said with how many of how many; None is for one fit
-    that ``owner`` is the name of.
+    ``what`` is the noun for the fits ("claims", "folds"), of which the message gives the number;
+    None means a single fit with the name ``owner``.
     """
     failed = [list(_failures(calibrator)) for calibrator in calibrators]
     if not any(failed):
         return None
     # The most frequent cause first.
     causes = Counter(_explanation(fit) for fits in failed for fit in fits)
-    said = "; ".join(text for text, _ in causes.most_common())
+    sentences = [text for text, _ in causes.most_common()]
     if what is not None:
-        said = f"{sum(map(bool, failed))} of {len(failed)} {what} did not converge: {said}"
-    return f"{owner}: {said}"
+        sentences.insert(0, f"{sum(map(bool, failed))} of {len(failed)} {what} did not converge.")
+    first, *others = sentences
+    return " ".join([f"{owner}: {first}", *(text[0].upper() + text[1:] for text in others)])
 
 
 def warn_of(owner: str, outcome: Outcome) -> None:
-    """One warning about a search that belongs to no calibrator."""
-    _warn(f"{owner}: {outcome.value}: {REMEDIES[outcome]}")
+    """Issue a warning about a search that belongs to no calibrator."""
+    _warn(f"{owner}: {outcome.value}. {REMEDIES[outcome]}")
 
 
 def _warn(message: str) -> None:
@@ -69,7 +72,7 @@ def _warn(message: str) -> None:
 
 
 def _failures(calibrator: Any) -> Iterator[Any]:
-    """The fits inside that did not converge; classifiers that are not ours speak for themselves."""
+    """The inner fits that did not converge, except for estimators of other packages."""
     if getattr(calibrator, "_outcome", Outcome.CONVERGED) is not Outcome.CONVERGED:
         yield calibrator
     if hasattr(calibrator, "_members"):
@@ -78,6 +81,6 @@ def _failures(calibrator: Any) -> Iterator[Any]:
 
 
 def _explanation(calibrator: Any) -> str:
-    """Cause and remedy."""
+    """The cause and the advice."""
     outcome = calibrator._outcome
-    return f"{outcome.value}: {calibrator.remedies.get(outcome, REMEDIES[outcome])}"
+    return f"{outcome.value}. {calibrator.remedies.get(outcome, REMEDIES[outcome])}"

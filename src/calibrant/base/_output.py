@@ -1,4 +1,4 @@
-"""The choice of what `predict_proba` returns: arrays or frames."""
+"""The output container of `predict_proba`: arrays or data frames."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from calibrant._validation import check_option
 
 
 class FrameOutput:
-    """``set_output`` of everything that has ``predict_proba``."""
+    """Mixin with ``set_output`` for estimators with ``predict_proba``."""
 
     def set_output(
         self, *, transform: Literal["default", "pandas", "polars"] | None = None
     ) -> Self:
-        """Choose what `predict_proba` returns: "default" (NumPy), "pandas" or "polars" frames with
-        the index of the input.
+        """Set the output container of `predict_proba`.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            "default" is a NumPy array. A pandas frame has the index of the input. None leaves the
+            container unchanged.
+
+        Returns
+        -------
+        self
         """
         if transform is not None:
             check_option(transform, "transform", ("default", "pandas", "polars"))
-            self._sklearn_output_config = {
-                "transform": transform
-            }  # the name that sklearn.base.clone copies
+            # `sklearn.base.clone` copies the attribute of this name.
+            self._sklearn_output_config = {"transform": transform}
         return self
 
     @property

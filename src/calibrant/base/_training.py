@@ -1,4 +1,4 @@
-"""What a fit has seen: the few numbers that stay with a calibrator, and are written to its file."""
+"""A summary of the training data, which stays with a calibrator and is saved with it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from calibrant._typing import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class TrainingSummary:
-    """The data that a calibrator was fitted to.
+    """A summary of the data that a calibrator was fitted to.
 
     Attributes
     ----------
     n_samples : float
         Sum of the weights.
     n_classes : int
+        Number of columns.
     class_weights : tuple of float
-        Sum of the weights of each class, 0.0 for a class that was never seen.
+        Sum of the weights of each class, 0.0 for a class without rows.
     log_loss_before, log_loss_after : float
         Mean log-loss of the scores and of the calibrated probabilities over ``n_rows`` of these
         rows.
     n_rows : int
-        Rows of positive weight: all of them, or of more than about 16,000 scores some that are
-        evenly spaced, at least 1,000.
+        Number of rows of positive weight in the log-losses: all rows, or, for more than about
+        16,000 scores, at least 1,000 evenly spaced rows.
     """
 
     n_samples: float
@@ -50,7 +51,7 @@ def summarize_training(
     inputs: str,
     log_true_of: Callable[[FloatArray, IntArray], FloatArray],
 ) -> TrainingSummary | None:
-    """The summary of a fit to checked scores; None if only top scores are known.
+    """Summarize a fit to checked scores; None if only top scores are available.
 
     ``log_true_of`` gives logarithms of the calibrated probabilities of the true classes.
     """

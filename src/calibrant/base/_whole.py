@@ -1,4 +1,4 @@
-"""Calibrators of whole vectors: a method writes ``_fit(sample)`` and ``_log_proba(u)``."""
+"""Calibrators of whole vectors: subclasses define ``_fit(sample)`` and ``_log_proba(u)``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrant._data.sample import Sample
 from calibrant._kernels.simplex import (
     EPS,
     as_proba,
-    centred,
+    centered,
     finite_logits,
     log_clipped,
     log_softmax,
@@ -23,23 +23,30 @@ from calibrant.base._calibrator import Calibrator
 
 
 class BaseCalibrator(Calibrator):
-    """A calibrator of the whole vector.
+    """Base class of calibrators of the whole vector of scores.
 
-    A method sets ``form``, the inner form that it works on, and writes ``_fit`` and ``_log_proba``:
+    A subclass sets ``form``, the form of scores that it works with, and defines ``_fit`` and
+    ``_log_proba``. The forms are:
 
-    - ``"log"``: ``log(clip(p, eps, 1 - eps))`` of probabilities, logits minus their row mean;
-    - ``"log_softmax"``: the same of probabilities, ``log_softmax`` of logits, unfloored;
+    - ``"log"``: ``log(clip(p, eps, 1 - eps))`` of probabilities, or logits minus their row mean;
+    - ``"log_softmax"``: the same for probabilities, or ``log_softmax`` of logits without a floor;
     - ``"proba"``: probabilities.
 
-    Log-probabilities are taken as logits, which they are. A logit of -inf has the floor of a
-    probability of zero, ``eps``.
+    Log-probabilities are treated as logits. A logit of -inf gets the floor ``eps``, like a
+    probability of zero.
+
+    See Also
+    --------
+    SoftmaxCalibrator : Base class of calibrators that end in a softmax.
+    BaseBinaryCalibrator : Base class of calibrators of one binary problem.
     """
 
     form: ClassVar[Literal["log", "log_softmax", "proba"]] = "log"
     eps: float = EPS
 
-    _is_centred: ClassVar[bool] = True
-    """Whether logits enter minus their row mean; not so where no constant of a row matters."""
+    _is_centered: ClassVar[bool] = True
+    """Whether to subtract the row mean from logits. Not needed if the method is invariant to a
+    constant per row."""
 
     @property
     def _takes_logarithms(self) -> bool:
@@ -47,8 +54,10 @@ class BaseCalibrator(Calibrator):
 
     @abstractmethod
     def _fit(self, sample: Sample) -> None:
-        """Set the fitted attributes. ``sample.u`` holds scores in the form of the method, for a
-        method with ``needs_rows``; others add up ``sample.sum(function)``.
+        """Set the fitted attributes from a sample in the form of the method.
+
+        A method with ``needs_rows`` reads ``sample.u``. Other methods use ``sample.sum(function)``,
+        which works for chunked data too.
         """
 
     @abstractmethod
@@ -72,15 +81,25 @@ class BaseCalibrator(Calibrator):
             return log_clipped(scores, self.eps)
         if self.form == "log_softmax":
             return log_softmax(finite_logits(scores, self.eps))
-        return (centred if self._is_centred else finite_logits)(scores, self.eps)
+        return (centered if self._is_centered else finite_logits)(scores, self.eps)
 
 
 class SoftmaxCalibrator(BaseCalibrator):
-    """A calibrator that is the softmax of new logits: it writes ``_fit`` and ``_logits``."""
+    """Base class of calibrators that end in a softmax; defines ``_log_proba`` from ``_logits``.
+
+    A subclass defines ``_fit`` and ``_logits``.
+
+    See Also
+    --------
+    BaseCalibrator : Base class of calibrators of whole vectors.
+    """
 
     @abstractmethod
     def _logits(self, u: FloatArray) -> FloatArray:
-        """The logits of the calibrated probabilities of a block, in an array of their own."""
+        """The logits of the calibrated probabilities of a block.
+
+        Must be a new array, because the softmax is computed in place.
+        """
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
         return log_softmax(self._logits(u))

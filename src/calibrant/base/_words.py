@@ -1,4 +1,4 @@
-"""What a fitted calibrator says of itself where its method has no better words."""
+"""Default descriptions of fitted calibrators, for methods without their own."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from calibrant.base._training import TrainingSummary
 
 _FEW_NUMBERS = 4
-"""Fitted arrays of more are not shown in a sentence."""
+"""Larger fitted arrays are not shown in a sentence."""
 
 _FEW_MEMBERS = 5
-"""Folds, members or claims that have a line each."""
+"""Number of folds, members or claims that get a line each."""
 
 CHI2_95 = 3.84
-"""The 95% quantile of chi-squared with one degree of freedom: twice the logarithm of a likelihood
-ratio exceeds it in 5% of the cases by chance."""
+"""The 95% quantile of chi-squared with one degree of freedom. Twice the log-likelihood ratio of one
+superfluous parameter exceeds it with probability 5%."""
 
 _ABOUT_THE_FIT = frozenset(
     {"classes_", "class_prior_", "class_weights_", "converged_", "n_classes_", "n_features_in_"}
@@ -26,7 +26,7 @@ _ABOUT_THE_FIT = frozenset(
 
 
 def plain_words(model: Any) -> str:
-    """Settings of a calibrator, and the few numbers that it has fitted."""
+    """The settings of a calibrator, and its fitted numbers if they are few."""
     sentences = [
         _sentence("Settings", _settings(model)),
         _sentence("Fitted", _fitted_numbers(model)),
@@ -35,36 +35,39 @@ def plain_words(model: Any) -> str:
 
 
 def words_of_fit(training: TrainingSummary | None) -> str:
-    """On what a map was fitted, and what it changed there; nothing of one inside another, which
-    keeps no summary.
+    """A sentence about the training data and the change in log-loss; empty without a summary.
+
+    Inner calibrators have no summary.
     """
     if training is None:
         return ""
-    seen = sum(weight > 0 for weight in training.class_weights)
-    falls = training.log_loss_after < training.log_loss_before
+    n_seen = sum(weight > 0 for weight in training.class_weights)
+    is_lower = training.log_loss_after < training.log_loss_before
+    caveat = " Expect a smaller reduction on new rows." if is_lower else ""
+    losses = training.log_loss_before, training.log_loss_after
+    # Three digits are enough unless both losses look equal.
+    style = ".3g" if len({f"{loss:.3g}" for loss in losses}) == 2 else "#.5g"
+    before, after = (f"{loss:{style}}" for loss in losses)
     return (
-        f"Fitted on {training.n_samples:,.6g} rows of {seen} of {training.n_classes} classes, "
-        f"whose log-loss went from {training.log_loss_before:.4f} to "
-        f"{training.log_loss_after:.4f}{'; on new rows it falls less' if falls else ''}."
+        f"Fitted on {training.n_samples:,.6g} rows of {n_seen} of {training.n_classes} classes. "
+        f"Their log-loss changed from {before} to {after}.{caveat}"
     )
 
 
 def lines_of_members(members: Sequence[Any]) -> list[str]:
-    """A line for each of the first calibrators inside another."""
+    """A line for each of the first inner calibrators, and how many more there are."""
     lines = [f"  {type(member).__name__}. {_words_of(member)}" for member in members[:_FEW_MEMBERS]]
-    rest = len(members) - _FEW_MEMBERS
-    return [*lines, f"  {rest:,} others"] if rest > 0 else lines
+    n_more = len(members) - _FEW_MEMBERS
+    return [*lines, f"  {n_more:,} more"] if n_more > 0 else lines
 
 
-def _words_of(part: Any) -> str:
-    """Ours have words; of others, settings and numbers are said."""
-    return str(part._words()) if hasattr(part, "_words") else plain_words(part)
+def _words_of(member: Any) -> str:
+    """The description of a calibrator, or the settings of an estimator of another package."""
+    return str(member._words()) if hasattr(member, "_words") else plain_words(member)
 
 
 def likelihood_ratio(training: TrainingSummary | None) -> float:
-    """Twice the logarithm of the likelihood ratio of a fit on the rows of its summary; 0 if it has
-    none.
-    """
+    """Twice the log-likelihood ratio of a fit on the rows of its summary; 0 without a summary."""
     if training is None:
         return 0.0
     return 2 * training.n_rows * (training.log_loss_before - training.log_loss_after)
@@ -76,17 +79,17 @@ def _sentence(title: str, values: dict[str, str]) -> str:
 
 
 def _settings(model: Any) -> dict[str, str]:
-    """Parameters but for those that say what the data are."""
+    """Parameters except for those that describe the data."""
     given = model.get_params(deep=False)
     return {k: repr(v) for k, v in given.items() if k not in ("classes", "inputs")}
 
 
 def _fitted_numbers(model: Any) -> dict[str, str]:
-    """Fitted attributes that are a number or a few, and not about the data or the fit."""
+    """Fitted attributes of the method that are one or a few numbers."""
     numbers = {}
     for name, value in vars(model).items():
-        is_own = name.endswith("_") and not name.startswith("_") and name not in _ABOUT_THE_FIT
-        if is_own and isinstance(value, int | float | np.number | np.ndarray):
+        is_fitted = name.endswith("_") and not name.startswith("_") and name not in _ABOUT_THE_FIT
+        if is_fitted and isinstance(value, int | float | np.number | np.ndarray):
             array = np.asarray(value)
             if array.dtype.kind in "fiu" and array.ndim < 2 and array.size <= _FEW_NUMBERS:
                 numbers[name] = ", ".join(f"{number:.4g}" for number in array.ravel().tolist())

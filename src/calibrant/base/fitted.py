@@ -1,5 +1,6 @@
-"""What the fitted attributes of a calibrator are: a method declares it, and whoever reads files
-checks them before anything is computed with them.
+"""Declarations of the shapes and ranges of fitted attributes.
+
+Readers of files check them before they compute anything with the attributes.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ Size = int | str
 
 @dataclass(frozen=True)
 class FittedValue:
-    """A number or an array of numbers: its shape, and the range of its entries.
+    """The shape and range of a fitted number or array.
 
     Parameters
     ----------
     shape : tuple of int and str
-        Lengths of the axes: numbers, or letters, each of which is the same number throughout a
-        calibrator. "K" is the number of classes; "M+K" adds up letters that were met before.
-        () is a single number.
+        Lengths of the axes, as numbers or letters. A letter stands for the same number in all
+        attributes of a calibrator: "K" is the number of classes, and "M+K" is the sum of two
+        letters of earlier attributes. () is a single number.
     low, high : float
         The range of the entries, both ends included.
     is_finite : bool
-        Whether infinite entries are refused.
+        Whether infinite entries are rejected.
 
     Examples
     --------
@@ -43,7 +44,7 @@ class FittedValue:
     is_finite: bool = True
 
     def check(self, value: Any, sizes: dict[str, int]) -> str | None:
-        """What is wrong with a value, if anything is; letters that are met get their numbers."""
+        """What is wrong with a value, or None. Sets the numbers of new letters in ``sizes``."""
         kind = np.asarray(value).dtype.kind if _is_number(value) else "O"
         if kind not in "fiu":
             return "must be a number" if not self.shape else "must be an array of numbers"
@@ -77,11 +78,12 @@ NUMBER = FittedValue()
 SHARE = FittedValue((), 0.0, 1.0)
 _MOST_TEMPERATURE = 1e30
 TEMPERATURE = FittedValue((), 1 / _MOST_TEMPERATURE, _MOST_TEMPERATURE)
-"""A separable fit stops somewhere; beyond this, and below its inverse, no score survives."""
+"""A separable fit ends at an extreme temperature. Beyond these limits, scores overflow or become
+all equal."""
 
 SCORES = FittedValue(("B",), is_finite=False)
-"""Scores or edges where a map of one claim changes; the last edge may be infinite."""
+"""Scores or bin edges of a piecewise calibrator of one claim. The last edge may be infinite."""
 RATES = FittedValue(("B",), 0.0, 1.0)
-"""What the map gives there."""
+"""Calibrated probabilities at these scores."""
 COUNTS = FittedValue(("B",), 0.0)
-"""How many rows are there."""
+"""Numbers of rows at these scores."""

@@ -1,4 +1,4 @@
-"""The publications that calibrators are cited with; every docstring names those of its class."""
+"""The publications to cite for each calibrator; docstrings name them too."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Reference:
     """A publication.
+
+    See Also
+    --------
+    Citation : The name of a method and its references.
 
     Examples
     --------
@@ -22,12 +26,12 @@ class Reference:
 
     @property
     def short(self) -> str:
-        """As it is cited in a sentence."""
+        """Authors and year, as cited in a sentence."""
         return f"{self.authors} {self.year}"
 
     @property
     def full(self) -> str:
-        """As it stands in a list."""
+        """The entry in a list of references."""
         return f"{self.authors} ({self.year}), {self.title}, {self.where}."
 
 

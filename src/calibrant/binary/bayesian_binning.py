@@ -113,7 +113,7 @@ class BayesianBinning(BaseBinaryCalibrator):
             check_count(self.n_models, "n_models")
         if not (isinstance(self.prior_strength, Real) and 0.0 < self.prior_strength < np.inf):
             raise ValueError(
-                f"prior_strength must be a positive number, got {self.prior_strength!r}"
+                f"prior_strength must be a positive number, got {self.prior_strength!r}."
             )
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
@@ -141,9 +141,7 @@ class BayesianBinning(BaseBinaryCalibrator):
 
 
 class _Groups(NamedTuple):
-    """Distinct scores, with the cumulated weights of all rows and of outcome 1, and the share of
-    rows up to each.
-    """
+    """Distinct scores, with cumulative weights of all rows and of outcome 1, and shares of rows."""
 
     values: FloatArray
     total: FloatArray
@@ -152,8 +150,10 @@ class _Groups(NamedTuple):
 
 
 class _Model(NamedTuple):
-    """One histogram: the index of the last distinct score of each bin, posterior means, log
-    marginal likelihood.
+    """One histogram.
+
+    The index of the last distinct score of each bin, posterior means, and the log marginal
+    likelihood.
     """
 
     last: IntArray
@@ -173,7 +173,7 @@ def _binning_model(groups: _Groups, n_bins: int, strength: float) -> _Model:
     ends = quantile_ends(groups.share, n_bins)
     last = np.unique(ends[ends >= 0])
     n, m = np.diff(groups.total[last], prepend=0.0), np.diff(groups.hits[last], prepend=0.0)
-    misses = np.maximum(n - m, 0.0)  # cumulated weights may round
+    misses = np.maximum(n - m, 0.0)  # round-off of cumulative sums may give a negative number
     inner = groups.values[last[:-1]]
     middle = (np.append(0.0, inner) + np.append(inner, 1.0)) / 2.0
     share = strength / len(last)

@@ -87,8 +87,8 @@ class BetaCalibration(BaseBinaryCalibrator):
     form: ClassVar[Literal["score", "log_odds"]] = "log_odds"
     remedies: ClassVar[Mapping[Outcome, str]] = {
         Outcome.SEPARABLE: (
-            "use PlattScaling(), whose smoothed targets always have a solution, or calibrate on "
-            "more rows"
+            "Fit on more rows, or use PlattScaling(), whose smoothed targets always have a "
+            "solution."
         ),
     }
 
@@ -159,8 +159,9 @@ class BetaCalibration(BaseBinaryCalibrator):
 
 
 def _columns(log_odds: FloatArray, parameters: str) -> list[FloatArray]:
-    """What the coefficients multiply: log p and -log(1 - p), both shifted to 0 at p = 1/2 where
-    that is m.
+    """The columns of the regression: log p and -log(1 - p).
+
+    With parameters "ab" (m = 1/2), both are shifted to 0 at p = 1/2.
     """
     if parameters == "am":
         return [log_odds]
@@ -178,7 +179,7 @@ def _columns(log_odds: FloatArray, parameters: str) -> list[FloatArray]:
 def _on_columns(
     columns: FloatArray, target: FloatArray, weight: FloatArray, used: list[int], intercept: bool
 ) -> Solution:
-    """Fit on the columns that are used; the others have coefficient 0."""
+    """Fit on the columns in ``used``; the other columns get the coefficient 0."""
     solution = fit_logistic(columns[:, used], target, weight, intercept=intercept)
     parameters = np.zeros(columns.shape[1] + 1)
     parameters[[*used, -1]] = solution.parameters
@@ -193,10 +194,10 @@ def _nonnegative(
     intercept: bool,
     free: Solution | None = None,
 ) -> Solution:
-    """Best fit without a negative coefficient; ``free`` is the one that may have some.
+    """The best fit without negative coefficients; ``free`` is the unconstrained fit.
 
-    The loss is convex: where the free optimum has a negative coefficient, one such coefficient is 0
-    in the constrained one.
+    The loss is convex, so if the unconstrained optimum has negative coefficients, at least one of
+    them is 0 in the constrained optimum.
     """
     if free is None:
         free = _on_columns(columns, target, weight, used, intercept)
@@ -220,6 +221,5 @@ def _midpoint(a: float, b: float, c: float) -> float:
     if low * high < 0.0:
         return float(expit(scipy.optimize.brentq(eta, -_LOG_ODDS_END, _LOG_ODDS_END, xtol=1e-14)))
     middle = eta(0.0)
-    return (
-        0.5 if abs(middle) <= 1e-12 else float(middle < 0.0)
-    )  # a constant map at 1/2, up to round-off
+    # Without a change of sign, the function is constant at 1/2 up to round-off, or m is an end.
+    return 0.5 if abs(middle) <= 1e-12 else float(middle < 0.0)

@@ -129,7 +129,7 @@ class HistogramBinning(BaseBinaryCalibrator):
     ([0.3, 0.9], [0.33, 0.67])
     """
 
-    is_weighted_: bool = False  # of files that do not say
+    is_weighted_: bool = False  # for files without this attribute
 
     def __init__(
         self,
@@ -162,9 +162,9 @@ class HistogramBinning(BaseBinaryCalibrator):
             check_count(self.n_bins, "n_bins")
         elif np.ndim(self.points_per_bin):
             raise ValueError(
-                f"points_per_bin is one number for one claim, got {self.points_per_bin!r}; "
-                "one number per class is for "
-                "MulticlassToBinary(HistogramBinning(points_per_bin=[...]), notion='class-wise')"
+                f"points_per_bin must be one number for a binary problem, got "
+                f"{self.points_per_bin!r}. For one number per class, use "
+                "MulticlassToBinary(HistogramBinning(points_per_bin=[...]), notion='class-wise')."
             )
         else:
             check_count(self.points_per_bin, "points_per_bin")
@@ -172,7 +172,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         check_option(self.strategy, "strategy", STRATEGIES)
         check_option(self.boundary, "boundary", BOUNDARIES)
         if not 0 <= self.delta < 1:
-            raise ValueError(f"delta must lie in [0, 1), got {self.delta!r}")
+            raise ValueError(f"delta must be at least 0 and below 1, got {self.delta!r}.")
 
     def _check_for_claims(self, n_classes: int, *, by_class: bool) -> None:
         if not np.ndim(self.points_per_bin):
@@ -180,24 +180,25 @@ class HistogramBinning(BaseBinaryCalibrator):
             return
         if not by_class:
             raise ValueError(
-                f"points_per_bin is one number where claims are about no single class, got "
-                f"{self.points_per_bin!r}"
+                f"points_per_bin must be one number, because this notion has no binary problem per "
+                f"class, got {self.points_per_bin!r}. Use notion='class-wise' for one number per "
+                "class."
             )
         if np.shape(self.points_per_bin) != (n_classes,):
             raise ValueError(
-                f"points_per_bin must be one number, or one for each of the {n_classes} classes; "
-                f"got {self.points_per_bin!r}"
+                f"points_per_bin must be one number, or one for each of the {n_classes} classes, "
+                f"got {self.points_per_bin!r}."
             )
         for label in range(n_classes):
             self._for_claim(label, label)._check_parameters(2)
 
     def _for_claim(self, label: int | None, index: int) -> Self:
-        """Also with the points per bin of its class; of all classes, the most."""
+        """A copy with the points per bin of its class, or the maximum over classes."""
         adapted = super()._for_claim(label, index)
         points = np.asarray(self.points_per_bin)
         if points.ndim:
-            wanted = points.max() if label is None else points[label]
-            adapted.set_params(points_per_bin=wanted.item())
+            chosen = points.max() if label is None else points[label]
+            adapted.set_params(points_per_bin=chosen.item())
         return adapted
 
     def _rows_needed(self) -> int:
@@ -205,7 +206,7 @@ class HistogramBinning(BaseBinaryCalibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """Where a row is left out at an edge: it is heavier than one of two copies."""
+        """True if a row is excluded at each edge: a row of weight 2 is heavier than one copy."""
         return self.boundary == "exclude" and self.strategy == "quantile"
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
@@ -234,9 +235,7 @@ class HistogramBinning(BaseBinaryCalibrator):
             self._fit_ordered(*ordered_pairs(score, outcome))
 
     def _fit_ordered(self, score: FloatArray, hit: IntArray) -> None:
-        """Fit on rows in increasing order that count one each. Where no edge is tied, bins are
-        slices of them.
-        """
+        """Fit on sorted rows of weight one. If no edge is tied, bins are slices of the rows."""
         n_bins = self._n_bins(float(score.size))
         starts, last = _row_groups(score.size, n_bins)
         inner = last[:-1]
@@ -264,11 +263,13 @@ class HistogramBinning(BaseBinaryCalibrator):
         if self.strategy == "uniform":
             self.edges_, kept = uniform_edges(n_bins), np.ones(values.size)
         else:
-            # Large weights may ask for more bins than fit into memory; scores are fewer.
+            # Large weights may give more bins than fit into memory, so limit them by the number of
+            # distinct scores.
             self.edges_ = _equal_mass_edges(values, total, min(n_bins, _MOST_BINS * values.size))
             kept = np.ones(values.size)
             if self.boundary == "exclude":
-                # One row of each edge between two bins is left out, of those that share it.
+                # Exclude one of the rows at each edge between two bins. Rows with the same score
+                # share the loss equally, so the order of rows does not matter.
                 at_edge = np.searchsorted(values, self.edges_[:-1])
                 kept[at_edge] -= 1.0 / rows[at_edge]
         self.n_tied_edges_ = int(((kept > 0) & (kept < 1)).sum())
@@ -276,7 +277,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         self._keep_rates(counts, sum_steps(kept * hits, values, self.edges_))
 
     def _fit_even(self, score: FloatArray, outcome: AnyArray) -> None:
-        """Bins of equal width need no order: rows are counted, block by block."""
+        """Fit bins of equal width, which need no sorting: count rows block by block."""
         self.edges_ = uniform_edges(self._n_bins(float(len(score))))
         size, self.n_tied_edges_ = self.edges_.size, 0
 
@@ -294,7 +295,7 @@ class HistogramBinning(BaseBinaryCalibrator):
     def _keep_rates(self, counts: FloatArray, hits: FloatArray) -> None:
         self.counts_, self.hits_ = counts, hits
         rate = np.divide(hits, counts, out=np.full(counts.size, 0.5), where=counts > 0)
-        self.values_ = _told_apart(rate, self.delta, as_seed(self.random_state))
+        self.values_ = _separated(rate, self.delta, as_seed(self.random_state))
 
     def _n_bins(self, total: float) -> int:
         return self.n_bins or max(1, int(total // self.points_per_bin))
@@ -307,8 +308,23 @@ class HistogramBinning(BaseBinaryCalibrator):
         return Bins((self.edges_,))
 
     def guarantee(self, alpha: float = 0.05) -> Guarantee:
-        """What is guaranteed about the probability of class 1 for new data, whatever their
-        distribution; see `MulticlassToBinary.guarantee` for the bounds and the conditions.
+        """Finite-sample bounds on the probability of class 1 given each calibrated probability.
+
+        They hold for new data from any distribution. See `MulticlassToBinary.guarantee` for the
+        bounds and the conditions.
+
+        Parameters
+        ----------
+        alpha : float
+            Probability that the bounds fail.
+
+        Returns
+        -------
+        Guarantee
+
+        See Also
+        --------
+        MulticlassToBinary.guarantee : The same for several classes.
 
         Examples
         --------
@@ -335,37 +351,39 @@ class HistogramBinning(BaseBinaryCalibrator):
         )
 
     def _check_guaranteed(self, *, is_weighted: bool) -> None:
-        """Raise where these bins have no guarantee, with the reason."""
+        """Raise if these bins have no guarantee, with the reason."""
         if self.boundary != "exclude":
             raise ValueError(
-                "boundary='include' has no guarantee: rows that became bin edges are not "
-                "independent draws from their bin; "
-                "use boundary='exclude'"
+                "boundary='include' has no guarantee, because the rows at bin edges are not "
+                "independent draws from their bins. Use boundary='exclude'."
             )
         check_unweighted(is_weighted)
 
     def _binned_claim(self, name: str, rows: float) -> BinnedClaim:
-        """What a guarantee needs of the fitted bins, of a claim of so many rows."""
+        """The fitted bins in the form that a guarantee needs; ``rows`` is the number of rows."""
         points = self.points_per_bin if self.n_bins is None else rows // self.n_bins
         return BinnedClaim(name, int(points), self.values_, self.counts_, self.hits_)
 
 
 def empty_bins(n_empty: int) -> str:
-    """What is not covered where bins have no rows."""
-    return f"{n_empty} bin(s) without rows, which report 0.5"
+    """A note about bins without rows, which a guarantee does not cover."""
+    bins, verb = ("bin", "returns") if n_empty == 1 else ("bins", "return")
+    return f"{n_empty} {bins} without rows, which {verb} 0.5"
 
 
 def _are_tied(score: FloatArray, places: IntArray) -> bool:
-    """Whether any of the ordered scores at these places, of which none is the last, is that of its
-    neighbours.
+    """Whether any of the sorted scores at these places equals one of its neighbors.
+
+    None of the places is the last.
     """
     at = score[places]
     return bool((at == score[places + 1]).any() or (at == score[places - 1]).any())
 
 
 def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:
-    """Largest value of each group of equal weight, without repetition, of distinct ``values`` with
-    weights ``total``.
+    """Edges of quantile bins: the largest value of each group of equal weight, without duplicates.
+
+    ``values`` are distinct and have the weights ``total``.
     """
     reached = np.cumsum(total)
     ends = _group_ends(float(reached[-1]), n_bins, whole=bool((total == np.floor(total)).all()))
@@ -375,8 +393,9 @@ def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> Flo
 
 
 def _group_ends(total: float, n_bins: int, *, whole: bool) -> FloatArray:
-    """Cumulative weight at which each group ends: as ``np.array_split`` cuts rows where weights are
-    whole, else evenly.
+    """Cumulative weight at which each group ends.
+
+    Integer weights are split as ``np.array_split`` splits rows, other weights evenly.
     """
     group = np.arange(1, n_bins + 1)
     if not whole:
@@ -387,19 +406,17 @@ def _group_ends(total: float, n_bins: int, *, whole: bool) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def _row_groups(n_rows: int, n_bins: int) -> tuple[IntArray, IntArray]:
-    """The first and the last row of each group: the same for all claims about the same rows."""
+    """The first and the last row of each group. Cached, because all classes share them."""
     ends = _group_ends(float(n_rows), n_bins, whole=True).astype(np.intp)
     return np.append(0, ends[:-1]), ends - 1
 
 
 def uniform_edges(n_bins: int) -> FloatArray:
-    """The largest float of each bin of equal width, so that right-closed bins are exactly
-    `UniformBins`.
-    """
+    """The largest float of each bin of equal width, so right-closed bins equal `UniformBins`."""
     group = np.arange(n_bins)
-    edges = (
-        (group + 1) / n_bins * (1.0 + 4.0 * np.finfo(np.float64).eps)
-    )  # from above, whichever way the quotient was rounded
+    # Start slightly above the edge, whichever way the quotient was rounded, and step down to the
+    # largest float that `UniformBins` assigns to the bin.
+    edges = (group + 1) / n_bins * (1.0 + 4.0 * np.finfo(np.float64).eps)
     while (too_far := UniformBins(n_bins).assign(edges) > group).any():
         edges[too_far] = np.nextafter(edges[too_far], 0.0)
     return np.minimum(edges, 1.0)
@@ -411,8 +428,11 @@ def _row_counts(score: FloatArray, weight: FloatArray) -> FloatArray:
     return distinct_sums(present, np.zeros(present.size), np.ones(present.size))[1]
 
 
-def _told_apart(values: FloatArray, delta: float, seed: int | None) -> FloatArray:
-    """Values with those that are equal moved apart by at most ``delta``, inside [0, 1]."""
+def _separated(values: FloatArray, delta: float, seed: int | None) -> FloatArray:
+    """Values in [0, 1], where equal values are moved apart by at most ``delta``.
+
+    The guarantee needs bins with different values.
+    """
     order = np.argsort(values)
     ordered = values[order]
     is_next = ordered[1:] == ordered[:-1]

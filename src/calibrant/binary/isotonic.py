@@ -44,7 +44,7 @@ class IsotonicCalibration(BaseBinaryCalibrator):
     ----------
     edges_ : array of shape (n_blocks,)
         Highest score of each block.
-    centres_ : array of shape (n_blocks,)
+    centers_ : array of shape (n_blocks,)
         Mean score of each block.
     values_ : array of shape (n_blocks,)
         Calibrated probability of each block, in increasing order.
@@ -101,11 +101,11 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         check_option(self.interpolation, "interpolation", ("step", "linear"))
         s = self.smoothing
         if s is not None and not (isinstance(s, Real) and 0.0 < s < np.inf):
-            raise ValueError(f"smoothing must be None or a positive pseudo-count, got {s!r}")
+            raise ValueError(f"smoothing must be None or a positive pseudo-count, got {s!r}.")
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
         "edges_": SCORES,
-        "centres_": SCORES,
+        "centers_": SCORES,
         "values_": RATES,
     }
 
@@ -119,7 +119,7 @@ class IsotonicCalibration(BaseBinaryCalibrator):
                 _block_starts(np.add.reduceat(hits, starts), np.add.reduceat(total, starts))
             ]
         self.edges_ = values[np.append(starts[1:], len(values)) - 1]
-        self.centres_ = np.add.reduceat(moment, starts) / np.add.reduceat(mass, starts)
+        self.centers_ = np.add.reduceat(moment, starts) / np.add.reduceat(mass, starts)
         self.values_ = np.add.reduceat(hits, starts) / np.add.reduceat(total, starts)
         if self.clip:
             edge = 1.0 / (float(mass.sum()) + 2.0)
@@ -127,7 +127,7 @@ class IsotonicCalibration(BaseBinaryCalibrator):
 
     def _predict(self, score: FloatArray) -> FloatArray:
         if self.interpolation == "linear":
-            return interpolated(score, self.centres_, self.values_)
+            return interpolated(score, self.centers_, self.values_)
         return self.values_[np.searchsorted(self.edges_[:-1], score, side="left")]
 
 

@@ -76,7 +76,7 @@ class PlattScaling(BaseBinaryCalibrator):
 
     form: ClassVar[Literal["score", "log_odds"]] = "log_odds"
     remedies: ClassVar[Mapping[Outcome, str]] = {
-        Outcome.SEPARABLE: "use target_smoothing=True, or calibrate on more rows",
+        Outcome.SEPARABLE: "Use target_smoothing=True, or fit on more rows.",
     }
 
     def __init__(
@@ -120,7 +120,7 @@ class PlattScaling(BaseBinaryCalibrator):
             store_outcome(calibrator, solution)
 
     def _targets(self, n_positive: float, n_total: float) -> tuple[float, float]:
-        """What the fit aims at for outcome 1 and for outcome 0."""
+        """The target probabilities for outcomes 1 and 0 (Platt's smoothed targets)."""
         if not self.target_smoothing:
             return 1.0, 0.0
         return (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_total - n_positive + 2.0)

@@ -112,7 +112,7 @@ class SplineCalibration(BaseBinaryCalibrator):
 
     remedies: ClassVar[Mapping[Outcome, str]] = {
         Outcome.ITERATION_LIMIT: (
-            "the map left [0, 1] and was clipped; use fewer knots, or constrained=False"
+            "The spline left [0, 1] and was clipped. Reduce n_knots, or use constrained=False."
         ),
     }
 
@@ -184,8 +184,9 @@ def _spline_basis(knots: FloatArray, runout: str) -> scipy.interpolate.PPoly:
 
 
 def _quadratic_bends(n_knots: int) -> FloatArray:
-    """Matrix that makes second derivatives M at the knots, times the squared step, of values at the
-    knots, where they are constant over the first and the last interval.
+    """The matrix from values at the knots to second derivatives M at the knots times step^2.
+
+    M is constant over the first and the last interval (quadratic runout).
 
     Continuity of the slope at an inner knot is M_{j-1} + 4 M_j + M_{j+1} = 6 (y_{j-1} - 2 y_j +
     y_{j+1}) / step^2.
@@ -212,15 +213,15 @@ def _mean_slopes(basis: scipy.interpolate.PPoly, fractile: FloatArray) -> FloatA
 def _normal_equations(
     basis: scipy.interpolate.PPoly, fractile: FloatArray, slope: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Integrals over [0, 1] of products of basis splines, and of basis splines times the broken
-    line H of given slopes.
+    """Integrals over [0, 1] of products of basis splines, and of basis splines times H.
+
+    H is the piecewise linear function with the given slopes.
 
     By parts, the integral of ``a H`` is ``A(1) H(1)`` minus that of ``A`` times the slope of H,
     with A the integral of a.
     """
-    nodes, shares = np.polynomial.legendre.leggauss(
-        4
-    )  # exact up to degree 7; products of cubics have degree 6
+    # Four nodes are exact up to degree 7, and products of cubics have degree 6.
+    nodes, shares = np.polynomial.legendre.leggauss(4)
     step = basis.x[1] - basis.x[0]
     points = basis.x[:-1, None] + step * (nodes + 1.0) / 2.0
     at = basis(points.ravel())
@@ -233,12 +234,12 @@ def _normal_equations(
 def _with_slopes_between(
     free: FloatArray, gram: FloatArray, slopes: FloatArray, low: FloatArray, high: FloatArray
 ) -> Solution:
-    """Knot values v nearest to ``free``, in the norm of the fit, with ``low <= slopes @ v <=
-    high``; the objective is the square of their distance.
+    """Knot values v closest to ``free`` with ``low <= slopes @ v <= high``.
 
-    Many constraints, few variables: the quadratic program is solved for the constraints that were
-    violated so far, and the worst one of each run of violated ones is added, until none is left.
-    The feasible set is never empty (v = 0, or v a line).
+    The distance is that of the norm of the fit, and the objective is its square. There are many
+    constraints and few variables, so the quadratic program is solved with the constraints that
+    were violated so far. The worst constraint of each run of violated ones is added until none is
+    violated. The feasible set is never empty (v = 0, or v a line).
     """
     normal = np.vstack([slopes, -slopes])
     bound = np.concatenate([low, -high])
@@ -268,8 +269,9 @@ def _worst_of_each_run(missing: FloatArray) -> IntArray:
 
 
 def _least_distance(normal: FloatArray, bound: FloatArray) -> FloatArray:
-    """Shortest x with ``normal @ x >= bound``, by non-negative least squares (Lawson & Hanson 1974,
-    chapter 23).
+    """The shortest x with ``normal @ x >= bound``.
+
+    By non-negative least squares (Lawson & Hanson 1974, chapter 23).
     """
     matrix = np.vstack([normal.T, bound])
     target = np.append(np.zeros(normal.shape[1]), 1.0)

@@ -98,24 +98,25 @@ class VennAbers(BaseBinaryCalibrator):
         self.scores_, total, hits = distinct_sums(claim.score, claim.hits, claim.weight)
         if total.sum() > _MOST_ROWS:
             raise ValueError(
-                f"VennAbers adds one row of weight 1, and the weights sum to {total.sum():g}. Pass "
-                "sample_weight=w * n / w.sum(), with n the number of rows."
+                f"VennAbers adds one row of weight 1, but the weights sum to {total.sum():g}. Pass "
+                "sample_weight=w * len(w) / w.sum()."
             )
         self.p1_ = _fits_with_a_hit(hits, total)
-        # A miss among the data is a hit among the data upside down and in reverse.
+        # An added miss is an added hit if outcomes are flipped and the order of scores is reversed.
         self.p0_ = 1.0 - _fits_with_a_hit((total - hits)[::-1], total[::-1])[::-1]
 
     def predict_pair(self, X: ScoresLike) -> tuple[FloatArray, FloatArray]:
-        """The two probabilities (p0, p1) of outcome 1, each of shape (n,).
+        """Return the two probabilities (p0, p1) of outcome 1.
 
         Parameters
         ----------
-        X : scores of shape (n, 2), or (n,) for class 1
+        X : array-like of shape (n_samples, 2) or (n_samples,)
+            Scores; one-dimensional scores are those of class 1.
 
         Returns
         -------
-        (p0, p1) : arrays of shape (n,)
-            ``p0 <= p1``; float32 where the scores are.
+        p0, p1 : ndarray of shape (n_samples,)
+            The lower and the upper probability, in float32 for float32 scores.
         """
         scores = check_new_scores(self, X)
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
@@ -123,7 +124,7 @@ class VennAbers(BaseBinaryCalibrator):
         return low.astype(dtype, copy=False), high.astype(dtype, copy=False)
 
     def _predict(self, score: FloatArray) -> FloatArray:
-        if score.size == 1:  # a search by hand costs less than the calls
+        if score.size == 1:  # for one score, bisection in Python is faster than calls of NumPy
             return np.array([self._predict_one(score.item())])
         low, high = self._pair(score)
         return high / (1.0 - low + high)
@@ -135,8 +136,8 @@ class VennAbers(BaseBinaryCalibrator):
         return high / (1.0 - low + high)
 
     def _pair(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
-        # An added miss is pooled with what lies below it, an added hit with what lies above; at the
-        # ends there is nothing.
+        # An added miss is pooled with the scores below it, an added hit with the scores above it.
+        # Beyond the ends there are none, so the probability is 0 or 1.
         below = np.searchsorted(self.scores_, score, side="right") - 1
         above = np.searchsorted(self.scores_, score, side="left")
         low = self.p0_.take(below, mode="clip")
@@ -150,11 +151,12 @@ def _fits_with_a_hit(hits: FloatArray, total: FloatArray) -> FloatArray:
     r"""Isotonic fit at each group after one row of outcome 1 is added to that group.
 
     Isotonic fits are slopes of the greatest convex minorant of the points :math:`P_j = (W_j, S_j)`,
-    cumulated weights and hits. A row added to group i moves :math:`P_i, P_{i+1}, \dots` by (1, 1),
-    or, which is the same, the points before by (-1, -1). The fit is then the slope of the edge that
-    spans the gap. ``corners`` holds the left end of that edge (last) and all corners to its right.
-    With i, point :math:`P_i` goes over to the left: it matters only if it lies below the edge, and
-    then it is the new left end. Each point enters and leaves once.
+    cumulative weights and hits. A row added to group i moves :math:`P_i, P_{i+1}, \dots` by (1, 1),
+    or, equivalently, the points before by (-1, -1). The fit is then the slope of the edge that
+    spans the gap. ``corners`` holds the left end of this edge (last) and all corners to its right.
+    For the next i, point :math:`P_i` moves to the left side. It matters only if it lies below the
+    edge, and then it is the new left end. Each point is added and removed once, so the cost is
+    linear.
     """
     find = kernel("fits_with_a_hit", _LOOP_COST * len(total))
     return np.minimum(find(np.cumsum(total), np.cumsum(hits)), 1.0)

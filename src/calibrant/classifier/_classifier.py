@@ -24,7 +24,7 @@ from calibrant._kernels.blocks import READ_BLOCK, row_blocks
 from calibrant._kernels.simplex import log_of
 from calibrant._output.progress import tracked
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
-from calibrant._validation import check_scores, check_weight, encode_labels, remark_other_order
+from calibrant._validation import check_scores, check_weight, encode_labels, warn_other_order
 from calibrant.base import Calibrator
 from calibrant.base._frames import wrapped
 from calibrant.base._outcome import warn_unless_converged
@@ -201,7 +201,7 @@ class CalibratedClassifier(
             The fitted classifier.
         """
         self._check_parameters()
-        remark_other_order(y, X, sample_weight)
+        warn_other_order(y, X, sample_weight)
         X, y = indexable(X, check_targets(y))
         weight = None if sample_weight is None else check_weight(sample_weight, len(y))
         groups = check_groups(fit_params.get("groups"), len(y))

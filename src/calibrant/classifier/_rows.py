@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from calibrant._typing import AnyArray, IntArray, LabelsLike
-from calibrant._validation import as_array, missing_as_text, raise_if_missing, remark
+from calibrant._validation import as_array, missing_as_text, raise_if_missing, warn_data
 
 
 def n_rows(data: Any) -> int:
@@ -71,4 +71,4 @@ def _check_no_label_missing(y: LabelsLike, labels: AnyArray) -> None:
         raise_if_missing(y, labels)
     note = missing_as_text(labels)
     if note:
-        remark(f"{note}; it is treated as a class.")
+        warn_data(f"{note} It is treated as a class.")

@@ -1,4 +1,4 @@
-"""Programs of several classifiers: what is done to the scores of each, and to their average."""
+"""Programs of several classifiers: one for the scores of each, and one for their average."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from calibrant.export._values import Value, stack
 
 
 class Average(NamedTuple):
-    """A program for the scores of each classifier, the weights of the results, and a program for
-    the weighted average, if there is one.
+    """A program for the scores of each classifier, weights of the results, and a last program.
+
+    The last program, if there is one, takes the weighted average of the results.
     """
 
     programs: tuple[Program, ...]
@@ -47,7 +48,7 @@ def _member_program(classifier: CalibratedClassifier, scorer: AveragedResponse) 
     scores, inputs = Value(Builder(len(classifier.classes_)), 0), scorer.responses[0].inputs
     if inputs == "proba":
         return finish(classifier.calibrator_, scores.normalize(), inputs)
-    if scores.width == 2:  # converters write the log-odds next to zero, or next to its opposite
+    if scores.width == 2:  # converters write the log-odds next to zero, or next to its negative
         scores = stack([scores.fill(0.0), scores.column(1)])
     proba = (scores / scorer.temperature).apply("softmax")
     return finish(classifier.calibrator_, proba, inputs)

@@ -1,7 +1,7 @@
-"""The boundary of exported programs: which rows are scores, as `check_scores` decides it.
+"""Validation inside exported programs, with the rules of `check_scores`.
 
-Every target writes the program that `guarded` returns. Rows that the library rejects are computed
-as a row of equal scores, so no engine fails at them, and their result is missing: NaN, or NULL.
+Every target writes the program that `guarded` returns. Rows that the library rejects are replaced
+by equal scores, so no engine fails, and their result is missing (NaN or NULL).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from calibrant.export._program import Builder, Program
 from calibrant.export._values import Value
 
 _SIGN_SLACK = 1e-6
-"""How far an entry may leave [0, 1] by rounding."""
+"""Tolerance for entries outside [0, 1], which rounding may cause."""
 
 _SUM_SLACK = 0.05
 """Rows whose sum is further from one are not rounded probabilities."""
@@ -35,9 +35,9 @@ OUTPUTS = ("proba", "log_proba", "logits")
 
 
 def guarded(program: Program, dtype: str = "float64", output: str = "proba") -> Program:
-    """A program that accepts every row, and gives a missing result for rows that are not scores.
+    """A program that accepts every row, and returns a missing result for invalid rows.
 
-    ``dtype`` is that of the scores. ``output`` is what the program gives: probabilities, their
+    ``dtype`` is that of the scores. ``output`` is the kind of the result: probabilities, their
     logarithms, or logits.
     """
     scores = Value(Builder(program.n_classes), 0)
@@ -79,7 +79,7 @@ def _replay(program: Program, rows: Value) -> Value:
 
 
 def _output(proba: Value, output: str) -> Value:
-    """Probabilities in another form; those of a softmax keep the digits of small ones."""
+    """Probabilities in another form; the logits of a softmax keep the digits of small values."""
     if output == "proba":
         return proba
     node = proba.build.nodes[proba.number - 1]

@@ -1,4 +1,4 @@
-"""Programs of `MulticlassToBinary`: the claims of a notion, and rows that carry them."""
+"""Programs of `MulticlassToBinary`: claims of a notion, and rows with calibrated claims."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ def _reduction(model: MulticlassToBinary, scores: Value) -> Value:
 
 
 def _check_columns(notion: Notion, n_classes: int) -> bool:
-    """Whether each claim is about one label. Raise if the notion does not define the columns that
-    its claims add up.
+    """Whether each claim is about one label.
+
+    Raises if the notion does not define the columns that its claims add up.
     """
     ramp = np.arange(1.0, 2.0 * n_classes + 1.0).reshape(2, n_classes) ** 2
     rows = normalized(np.vstack([ramp, ramp[:, ::-1]]))
     block = notion.select(rows)
     if type(notion).fill is not Notion.fill or not _adds_up(notion, rows, block):
         raise ValueError(
-            f"notion {notion.name!r} does not say which columns its claims add up, each in one "
-            f"claim at most, or has a way of its own to fill rows: they have no program. Write its "
-            f"members(), without a fill() of its own, or fit with a notion such as 'class-wise'"
+            f"The notion {notion.name!r} cannot be exported: it must define members(), with each "
+            "column in at most one claim, and must not override fill(). Change it, or fit with a "
+            "notion such as 'class-wise'."
         )
     return block.label is not None
 

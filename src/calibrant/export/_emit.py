@@ -57,10 +57,14 @@ def register(cls: type) -> Callable[[Function], Function]:
     Returns
     -------
     decorator of a function ``(build, calibrator, scores) -> value``
-        ``build.append(op, args, constants)`` adds an operation of `calibrant.export.OPS` and gives
-        the number of its value; ``scores`` is the number of the scores, and the function returns
-        that of the probabilities. For binary calibrators ``scores`` is one column, the score of
-        the claim, and so is what is returned.
+        ``build.append(op, args, constants)`` adds an operation of `calibrant.export.OPS` and
+        returns the number of its value. ``scores`` is the number of the scores, and the function
+        returns the number of the probabilities. For binary calibrators, scores and probabilities
+        are one column.
+
+    See Also
+    --------
+    program : The operations of a fitted calibrator.
 
     Examples
     --------
@@ -84,13 +88,12 @@ def register(cls: type) -> Callable[[Function], Function]:
 
 
 def program(calibrator: Any) -> Program:
-    """What a fitted calibrator computes, as a list of operations.
+    """Describe the computation of a fitted calibrator as a list of operations.
 
     Parameters
     ----------
     calibrator : fitted calibrator
-        Of this package, or of a class that was given to `register`; a `Program` is returned as it
-        is.
+        A calibrator of this package or of a registered class. A `Program` is returned unchanged.
 
     Returns
     -------
@@ -99,9 +102,14 @@ def program(calibrator: Any) -> Program:
     Raises
     ------
     TypeError
-        For what is no calibrator, or of an unknown class.
+        If the argument is not a calibrator, or its class is not registered.
     ValueError
-        For what no short program computes: Monte-Carlo predictions, and canonical binning.
+        If no short program exists, as for Monte Carlo predictions and canonical binning.
+
+    See Also
+    --------
+    register : Register the operations of a new calibrator.
+    to_onnx : Export to an ONNX file.
 
     Notes
     -----
@@ -118,13 +126,14 @@ def program(calibrator: Any) -> Program:
         return calibrator
     if isinstance(calibrator, CalibratedClassifier):
         raise TypeError(
-            "a CalibratedClassifier holds classifiers that have their own way out: export its "
-            "calibrator_, or give it to to_onnx with the files of its estimators_ as model=[...]"
+            "A CalibratedClassifier contains classifiers, which cannot be exported. Export "
+            "model.calibrator_, or call to_onnx(model, path, model=[...]) with the ONNX files of "
+            "its estimators_."
         )
     if not isinstance(calibrator, Calibrator):
         raise TypeError(
-            f"a {type(calibrator).__name__} is no calibrator: export takes a fitted one such as "
-            f"TemperatureScaling().fit(P, y)"
+            f"{type(calibrator).__name__} is not a calibrator. Pass a fitted calibrator, for "
+            "example TemperatureScaling().fit(P, y)."
         )
     check_fitted(calibrator)
     scores = Value(Builder(calibrator.n_classes_), 0)
@@ -134,10 +143,10 @@ def program(calibrator: Any) -> Program:
 
 
 def program_of_odds(calibrator: Calibrator) -> Program:
-    """The program of a calibrator of two classes that takes the second score for the log-odds.
+    """The program of a calibrator of two classes that treats the second score as log-odds.
 
-    That is what a decision function of two classes is; converters write it next to a zero, or
-    next to its opposite, which would be twice as far apart if they were two logits.
+    The decision function of a binary classifier is log-odds. Converters write it next to a zero, or
+    next to its negative. In the latter case, the difference of two logits would be twice as large.
     """
     scores = Value(Builder(2), 0)
     odds = scores.column(1)
@@ -156,8 +165,9 @@ def _check_agrees(result: Program, calibrator: Calibrator) -> None:
     error = float(np.abs(result.run(rows) - calibrator._proba_of(rows)).max())
     if not error <= _ROUND_OFF:
         raise ValueError(
-            f"the program of {type(calibrator).__name__} differs from its predictions by "
-            f"{error:.3g}: the function that was registered for it computes something else"
+            f"The program of {type(calibrator).__name__} differs from its predictions by "
+            f"{error:.3g}. Correct the function that was registered for it with "
+            "calibrant.export.register."
         )
 
 
@@ -188,8 +198,8 @@ def emit_inner(calibrator: Any, score: Value) -> Value:
     function = _emitters.get(type(calibrator))
     if function is None:
         raise TypeError(
-            f"there is no program for {type(calibrator).__name__}: register a function for it with "
-            f"calibrant.export.register"
+            f"{type(calibrator).__name__} cannot be exported, because it has no program. Register "
+            "a function for it with calibrant.export.register."
         )
     return Value(score.build, function(score.build, calibrator, score.number))
 
@@ -251,7 +261,7 @@ def transform(calibrator: BaseCalibrator, scores: Value) -> Value:
     logits = _finite(scores, calibrator.eps)
     if calibrator.form == "log_softmax":
         return logits.apply("log_softmax")
-    return logits.apply("center") if calibrator._is_centred else logits
+    return logits.apply("center") if calibrator._is_centered else logits
 
 
 # Whole vectors.
@@ -299,7 +309,7 @@ def _structured(model: StructuredScaling, scores: Value) -> Value:
     proba = (transform(model, scores) / model.temperature_).apply("softmax")
     share = model.smoothing_
     log_q = proba.scale(1.0 - share, share / model.n_classes_).apply("log")
-    log_q = log_q.apply("center") if model.centre else log_q
+    log_q = log_q.apply("center") if model.center else log_q
     return _affine_softmax(log_q, model.coef_, model.intercept_)
 
 
@@ -307,8 +317,8 @@ def _structured(model: StructuredScaling, scores: Value) -> Value:
 def _gaussian_process(model: GaussianProcessCalibration, scores: Value) -> Value:
     if len(model.draws_):
         raise ValueError(
-            "predictions of GaussianProcessCalibration are averages of random draws, which no "
-            "short program makes: fit with n_samples=0 to export the mean"
+            "GaussianProcessCalibration averages random draws and cannot be exported. Fit with "
+            "n_samples=0 to export the mean."
         )
     u = transform(model, scores)
     at = u.clip(*model.score_range_.tolist()) if model.monotone else u
@@ -326,8 +336,8 @@ def _gaussian_process(model: GaussianProcessCalibration, scores: Value) -> Value
 @emits(CanonicalBinning)
 def _canonical(model: CanonicalBinning, scores: Value) -> Value:
     raise ValueError(
-        "bins of whole probability vectors make no short program: export MulticlassToBinary("
-        'HistogramBinning(), notion="top-label") or StructuredScaling() instead'
+        "CanonicalBinning cannot be exported. Use MulticlassToBinary(HistogramBinning(), "
+        'notion="top-label") or StructuredScaling() instead.'
     )
 
 
@@ -372,7 +382,7 @@ def _bins(model: Any, score: Value) -> Value:
 @emits(binary.IsotonicCalibration)
 def _isotonic(model: binary.IsotonicCalibration, score: Value) -> Value:
     if model.interpolation == "linear":
-        return score.apply("interpolate", x=model.centres_, y=model.values_)
+        return score.apply("interpolate", x=model.centers_, y=model.values_)
     return _step(score, model.edges_[:-1], model.values_)
 
 
@@ -396,8 +406,8 @@ def _emit_members(members: Iterable[Any], scores: Value) -> list[Value]:
     for member in members:
         if not isinstance(member, Calibrator):
             raise TypeError(
-                f"a member is a {type(member).__name__}, which is no calibrator of this package "
-                f"and has no program"
+                f"The member {type(member).__name__} is not a calibrator of this package and "
+                "cannot be exported. Fit with calibrators of calibrant only."
             )
     return [emit(member, scores) for member in members]
 

@@ -1,4 +1,4 @@
-"""JavaScript: an ES module without imports."""
+"""Export to a JavaScript (ES) module without imports."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def as_javascript(program: Program) -> str:
     """The text of an ES module."""
     if any(type(label) is int and abs(label) > _LARGEST_INTEGER for label in program.classes):
         raise ValueError(
-            f"JavaScript rounds whole numbers beyond {_LARGEST_INTEGER:,}, and the labels would "
-            f"change. Fit with labels of text: classes=[...]."
+            f"JavaScript rounds integers beyond {_LARGEST_INTEGER:,}, which would change the "
+            "labels. Fit with text labels, classes=[...]."
         )
     program = guarded(program)
     constants, lines = body(program, _literal, "  const {name} = {value};")
@@ -58,5 +58,5 @@ def as_javascript(program: Program) -> str:
 
 
 def _literal(value: Any) -> str:
-    """JSON, in which ``<`` is written so that no text ends a script of a page."""
+    """JSON with ``<`` escaped, so no text can end the script element of a page."""
     return json.dumps(value, allow_nan=False).replace("<", "\\u003c")

@@ -307,7 +307,7 @@ def as_model(average: Average, opset: int, dtype: str, scores: Sequence[int] | N
     """
     check_option(dtype, "dtype", tuple(_TYPES))
     if opset < LEAST_OPSET:
-        raise ValueError(f"opset must be at least {LEAST_OPSET}, got {opset}")
+        raise ValueError(f"opset must be at least {LEAST_OPSET}, got {opset}.")
     graph, kind = _Graph(OURS if scores else ""), _TYPES[dtype]
     programs = average.programs
     names, kinds = input_names(len(programs)), scores or [kind]

@@ -118,8 +118,8 @@ def _opset(classifier: Any) -> int:
     opset = versions[0] if versions else _NEW_OPSET
     if opset < LEAST_OPSET:
         raise ValueError(
-            f"the classifier uses operator set {opset}, below {LEAST_OPSET}: convert it by "
-            f"onnx.version_converter.convert_version(model, 17)"
+            f"The classifier uses operator set {opset}, but at least {LEAST_OPSET} is needed. "
+            "Convert it with onnx.version_converter.convert_version(model, 17)."
         )
     return int(opset)
 
@@ -130,12 +130,13 @@ def _check_alike(classifiers: Sequence[Any]) -> None:
     for other in classifiers[1:]:
         if _features(other) != _features(first):
             raise ValueError(
-                "the classifiers take different inputs: convert all of them with the same "
-                "names and types"
+                "The classifiers have different inputs. Convert all of them with the same names "
+                "and types."
             )
         if other.ir_version != first.ir_version or _opset(other) != _opset(first):
             raise ValueError(
-                "the classifiers have different operator sets: convert all of them in one way"
+                "The classifiers have different operator sets. Convert all of them with the same "
+                "target_opset."
             )
 
 
@@ -155,19 +156,24 @@ def _scores_output(classifier: Any, program: Program, output: str | None) -> tup
     if output is None:
         output = _guess_output(list(outputs), program.inputs)
     if output not in outputs:
-        raise ValueError(f"the classifier has no output {output!r}; it has {', '.join(outputs)}")
+        raise ValueError(
+            f"The classifier has no output {output!r}. Pass one of {', '.join(outputs)}."
+        )
     if not outputs[output].HasField("tensor_type"):
         raise ValueError(
-            f"output {output!r} of the classifier is a list of dictionaries (ZipMap): convert it "
-            f"with options={{'zipmap': False}}"
+            f"Output {output!r} of the classifier is a list of dictionaries (ZipMap). Convert it "
+            f"with options={{'zipmap': False}}."
         )
     kind = outputs[output].tensor_type
     if kind.elem_type not in _FLOATS:
-        raise ValueError(f"output {output!r} of the classifier holds no scores: give output=NAME")
+        raise ValueError(
+            f"Output {output!r} of the classifier does not contain scores. Pass output=NAME."
+        )
     dims = [dim.dim_value for dim in kind.shape.dim]
     if len(dims) == 2 and dims[1] and dims[1] != program.n_classes:
         raise ValueError(
-            f"output {output!r} has {dims[1]} columns and the calibrator {program.n_classes}"
+            f"Output {output!r} has {dims[1]} columns, but the calibrator has {program.n_classes} "
+            "classes. Pass output=NAME with one column per class."
         )
     return output, int(kind.elem_type)
 
@@ -181,7 +187,7 @@ def _guess_output(outputs: Sequence[str], inputs: str) -> str:
     silent = [n for n in outputs if not any(word in n.lower() for word in ("prob", "log", "label"))]
     if not [*first, *silent]:
         raise ValueError(
-            f"the calibrator takes {inputs}, which no output of the classifier is called "
-            f"({', '.join(outputs)}): say by output= which one holds them"
+            f"The calibrator needs {inputs}, but no output of the classifier has such a name. Pass "
+            f"output=NAME with one of {', '.join(outputs)}."
         )
     return [*first, *silent][0]

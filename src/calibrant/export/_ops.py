@@ -1,8 +1,8 @@
-"""The operations of programs: a closed set, each with one sentence of mathematics, its constants,
-its shape rule, and its definition in NumPy.
+"""The operations of programs: a closed set of functions of rows.
 
-Values are matrices with one row a case and C columns; "row by row" is meant throughout. A back end
-has one function for each of these names, and a test holds the lists together.
+Each operation has a formula, its constants, a rule for its number of columns, and a definition in
+NumPy. Values are matrices with one row per case, and all operations work row by row. Every export
+target has one function for each operation; a test compares the lists.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from calibrant._kernels import entries, top_labels
 from calibrant._kernels.simplex import (
-    centred,
+    centered,
     finite_logits,
     log_odds,
     log_sigmoids,
@@ -39,9 +39,9 @@ _INTEGERS = ("columns",)
 
 @dataclass(frozen=True)
 class Op:
-    """What an operation means: ``evaluate(values, constants)``, and the columns of its result.
+    """An operation: ``evaluate(values, constants)``, and the number of columns of its result.
 
-    ``n_args`` is None where there may be any number of arguments.
+    ``n_args`` is None if any number of arguments is allowed.
     """
 
     evaluate: Callable[[list[FloatArray], Constants], FloatArray]
@@ -53,7 +53,7 @@ class Op:
 def check_constants(op: str, constants: Constants) -> None:
     """Raise unless these are the constants of an operation, finite and of the right shape."""
     if set(constants) != set(OPS[op].constants):
-        raise ValueError(f"its constants are {', '.join(OPS[op].constants) or 'none'}")
+        raise ValueError(f"its constants must be {', '.join(OPS[op].constants) or 'none'}")
     for name, value in constants.items():
         if name not in ("side", "count"):
             _check_number(name, np.asarray(value))
@@ -96,7 +96,7 @@ def _one_column(widths: list[int], constants: Constants) -> int:
 def _broadcast_width(widths: list[int], constants: Constants) -> int:
     """Two arguments of the same width, or the second of one column."""
     if widths[1] not in (1, widths[0]):
-        raise ValueError(f"{widths[1]} columns do not go with {widths[0]}")
+        raise ValueError(f"its second argument must have 1 or {widths[0]} columns, got {widths[1]}")
     return widths[0]
 
 
@@ -141,7 +141,7 @@ def _step_width(widths: list[int], constants: Constants) -> int:
     edges = np.asarray(constants["edges"])
     _check_length(constants, "values", (len(edges) + 1,))
     if constants["side"] not in SIDES or (np.diff(edges) < 0).any():
-        raise ValueError("edges must increase, and side is 'left' or 'right'")
+        raise ValueError("edges must increase, and side must be 'left' or 'right'")
     return widths[0]
 
 
@@ -165,7 +165,7 @@ def _bumps_width(widths: list[int], constants: Constants) -> int:
 
 def _top_width(widths: list[int], constants: Constants) -> int:
     if type(constants["count"]) is not int or not 1 <= constants["count"] <= widths[0]:
-        raise ValueError(f"count must be a whole number between 1 and {widths[0]}")
+        raise ValueError(f"count must be an integer between 1 and {widths[0]}")
     return int(constants["count"])
 
 
@@ -178,7 +178,7 @@ def _columns_width(widths: list[int], constants: Constants) -> int:
 
 def _put_width(widths: list[int], constants: Constants) -> int:
     if widths[2] not in (1, widths[1]):
-        raise ValueError(f"{widths[2]} values for {widths[1]} columns")
+        raise ValueError(f"it needs {widths[1]} values for {widths[1]} columns, got {widths[2]}")
     return widths[0]
 
 
@@ -216,9 +216,10 @@ def _bumps(values: list[FloatArray], c: Constants) -> FloatArray:
 
 
 def label_count(op: str, counts: list[int | None], width: int, constants: Constants) -> int | None:
-    """How many columns the entries of a result may name: they are whole numbers below it. None if
-    they are other numbers. ``counts`` are those of the arguments, ``width`` is the columns of the
-    first.
+    """The number of columns that the integer entries of a result may refer to.
+
+    None if the entries are other numbers. ``counts`` are those of the arguments, and ``width`` is
+    the number of columns of the first argument.
     """
     if op == "top":
         return width
@@ -242,8 +243,9 @@ def _put(values: list[FloatArray], c: Constants) -> FloatArray:
 
 
 def segments(x: Any, y: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Start, height and slope of the pieces of a broken line: before the first point, between the
-    points, after the last.
+    """Start, height and slope of the pieces of a piecewise linear function.
+
+    The pieces are before the first point, between the points, and after the last point.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     slope = np.diff(y) / np.diff(x)
@@ -282,7 +284,7 @@ OPS: dict[str, Op] = {
         ("coef", "offset"),
     ),
     # x_k minus the mean of the row
-    "center": Op(lambda v, c: centred(v[0]), _same_width),
+    "center": Op(lambda v, c: centered(v[0]), _same_width),
     # exp(x_k) / sum_l exp(x_l), and its logarithm
     "softmax": Op(lambda v, c: softmax(v[0]), _same_width),
     "log_softmax": Op(lambda v, c: log_softmax(v[0]), _same_width),

@@ -1,4 +1,4 @@
-"""Programs: what a fitted calibrator computes, as a list of a few operations on rows of numbers."""
+"""Programs: the computation of a fitted calibrator as a list of operations on rows of numbers."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import numpy as np
 
 from calibrant._kernels.blocks import row_blocks
 from calibrant._typing import AnyArray, FloatArray, ScoresLike
-from calibrant._validation import check_inputs, check_scores
+from calibrant._validation import NEW_SCORE_HINTS, as_array, check_inputs, check_scores
 from calibrant.export._ops import OPS, Constants, check_constants, label_count
 
 FORMAT = "calibrant-program"
 SCHEMA = 1
 MOST_NODES = 10**6
-"""Programs of files that are longer are not read."""
+"""Longer programs in files are rejected."""
 
 MOST_COLUMNS = 10**7
-"""Largest number of columns of all values of a program: a row takes eight times as many bytes."""
+"""Maximum number of columns of all values of a program: a row of them takes 80 MB."""
 
 _BLOCK_VALUES = 64
-"""As many values as wide as the scores fit into memory for a block of rows."""
+"""Number of values, as wide as the scores, that fit into memory for a block of rows."""
 
 _EXACT = ("columns", "take", "top", "clip", "stack", "put", "constant")
-"""Operations that do not compute: they choose among numbers."""
+"""Operations that only select numbers, so they have no rounding errors."""
 
 Label = str | int | float | bool
 
 
 @dataclass(frozen=True)
 class Node:
-    """One operation: its name in `OPS`, the numbers of the values that it takes, its constants.
+    """One operation: its name in `OPS`, the numbers of its arguments, and its constants.
 
     Value 0 is the row of scores, value i the result of node i.
     """
@@ -47,25 +47,32 @@ class Node:
 
 @dataclass(frozen=True)
 class Program:
-    """A calibrator as a list of operations; it knows nothing of the calibrator that it came from.
+    """A fitted calibrator as a list of operations, independent of the calibrator.
 
-    ``program(X)`` is the calibrator's ``predict_proba(X)``, computed operation by operation in
-    NumPy: the definition that exported code is tested against. The result of the last node is the
-    probabilities, and the label is the class of the highest, the lowest column among equals.
+    ``program(X)`` equals ``predict_proba(X)`` of the calibrator. It is computed operation by
+    operation in NumPy. Tests compare exported code with it. The result of the last node is the
+    probabilities. The label is the class with the highest probability; ties go to the first column.
 
     Attributes
     ----------
     inputs : {"proba", "logits", "log_proba"}
+        Kind of the scores.
     classes : tuple of str, int, float or bool
         The labels of the columns.
     nodes : tuple of Node
+        The operations.
     source : str
         The class of the calibrator: an identifier, or several with dots between them.
 
+    See Also
+    --------
+    program : The program of a fitted calibrator.
+    to_onnx : Export to an ONNX file.
+
     Notes
     -----
-    Cost: that of the calibrator's own prediction, up to a factor; claims that are split by label
-    are computed for all labels, and the one that is asked for is taken.
+    A program costs about as much as the prediction of the calibrator. Binary problems per label are
+    computed for all labels, and the result of the predicted label is selected.
 
     Examples
     --------
@@ -88,24 +95,31 @@ class Program:
         for number, node in enumerate(self.nodes, start=1):
             if shapes.append(node.op, node.args, node.constants) != node.width:
                 width = shapes.widths[-1]
-                raise ValueError(f"operation {number}, {node.op!r}: it has {width} columns")
+                raise ValueError(
+                    f"operation {number}, {node.op!r}, has {width} columns instead of {node.width}"
+                )
         if shapes.widths[-1] != len(self.classes):
             raise ValueError(
-                f"the last value has {shapes.widths[-1]} columns, not {len(self.classes)}"
+                f"the last value has {shapes.widths[-1]} columns, but there are "
+                f"{len(self.classes)} classes"
             )
 
     @property
     def n_classes(self) -> int:
-        """Columns of scores and of probabilities."""
+        """Number of columns of scores and probabilities."""
         return len(self.classes)
 
     def __call__(self, X: ScoresLike) -> FloatArray:
-        """Calibrated probabilities (n, K), in float32 where the scores are."""
-        scores = check_scores(X, inputs=self.inputs)
-        if scores.shape[1] != self.n_classes:
+        """Return calibrated probabilities (n, K), in float32 for float32 scores."""
+        # Count the columns first: rows without one of their columns do not sum to one either.
+        shape = as_array(X).shape
+        n_columns = 2 if len(shape) == 1 else shape[-1]
+        if len(shape) in (1, 2) and n_columns != self.n_classes:
             raise ValueError(
-                f"X has {scores.shape[1]} columns, but the program has {self.n_classes} classes"
+                f"X has shape {shape}, but the program has {self.n_classes} classes. Pass one "
+                "column per class."
             )
+        scores = check_scores(X, inputs=self.inputs, hint=NEW_SCORE_HINTS[self.inputs])
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
         out = np.empty(scores.shape, dtype=dtype)
         width = max(self.n_classes, self._peak_width() // _BLOCK_VALUES)
@@ -126,7 +140,7 @@ class Program:
         return values[len(self.nodes)]
 
     def _peak_width(self) -> int:
-        """The largest number of columns that are in memory at a time."""
+        """The largest number of columns that are in memory at the same time."""
         last_use, widths = last_uses(self.nodes), [self.n_classes]
         live = peak = self.n_classes
         for number, node in enumerate(self.nodes, start=1):
@@ -137,7 +151,7 @@ class Program:
         return peak
 
     def to_json(self) -> str:
-        """The program as JSON text, every number exactly; `from_json` reads it."""
+        """Return the program as JSON text with exact numbers, which `from_json` reads."""
         nodes = [
             {"op": node.op, "args": list(node.args), "constants": _plain_constants(node.constants)}
             for node in self.nodes
@@ -154,7 +168,7 @@ class Program:
 
     @classmethod
     def from_json(cls, text: str) -> Program:
-        """The program that `to_json` wrote.
+        """Read a program that `to_json` wrote.
 
         Raises
         ------
@@ -171,12 +185,12 @@ class Program:
 
 
 def last_uses(nodes: Sequence[Node]) -> dict[int, int]:
-    """The number of the last node that takes each value; the last value is taken by nobody."""
+    """The number of the last node that uses each value."""
     return {arg: number for number, node in enumerate(nodes, start=1) for arg in node.args}
 
 
 class _Shapes:
-    """The columns of the values of a program, and how many columns the entries of each may name."""
+    """The widths of the values of a program, and the number of columns that they may refer to."""
 
     def __init__(self, n_classes: int) -> None:
         self.widths = [n_classes]
@@ -203,23 +217,25 @@ class _Shapes:
 
     def _check_arguments(self, op: str, args: Sequence[int]) -> None:
         if op not in OPS:
-            raise ValueError("there is no such operation")
+            raise ValueError("it is not an operation")
         if not args or OPS[op].n_args not in (None, len(args)):
             raise ValueError(f"it takes {OPS[op].n_args or 'one or more'} arguments")
         if not all(0 <= arg < len(self.widths) for arg in args):
             raise ValueError("its arguments must come before it")
 
     def _check_labels(self, op: str, args: Sequence[int]) -> None:
-        """Raise unless the second argument of ``take`` and ``put`` names columns of the first."""
+        """Raise unless argument 2 of ``take`` and ``put`` refers to columns of argument 1."""
         if op not in ("take", "put"):
             return
         count = self.labels[args[1]]
         if count is None or count > self.widths[args[0]]:
-            raise ValueError(f"its second argument must name columns 0..{self.widths[args[0]] - 1}")
+            raise ValueError(
+                f"its second argument must refer to columns 0..{self.widths[args[0]] - 1}"
+            )
 
 
 def _check_source(source: str) -> None:
-    """Raise unless the name of a class is one: it is written into the code that is generated."""
+    """Raise unless the source is the name of a class, because generated code contains it."""
     if source and not all(part.isidentifier() for part in source.split(".")):
         raise ValueError(f"source must be the name of a class, got {source[:60]!r}")
 
@@ -241,7 +257,7 @@ def _plain_constants(constants: Constants) -> dict[str, Any]:
 
 
 def _reject(name: str) -> Any:
-    raise ValueError(f"{name} is not allowed in it")
+    raise ValueError(f"{name} is not allowed")
 
 
 def _read(document: Any) -> Program:
@@ -256,13 +272,13 @@ def _read(document: Any) -> Program:
     for number, entry in enumerate(nodes, start=1):
         constants = {name: _constant(name, value) for name, value in entry["constants"].items()}
         if build.append(entry["op"], tuple(map(_index, entry["args"])), constants) != number:
-            raise ValueError(f"operation {number} is there twice")
+            raise ValueError(f"operation {number} occurs twice")
     return build.program(str(document["inputs"]), plain_labels(classes), str(document["source"]))
 
 
 def _index(value: Any) -> int:
     if type(value) is not int:
-        raise ValueError(f"arguments are whole numbers, got {value!r}")
+        raise ValueError(f"arguments must be integers, got {value!r}")
     return value
 
 
@@ -279,18 +295,19 @@ def _constant(name: str, value: Any) -> Any:
 
 
 def plain_labels(classes: AnyArray | Sequence[Any]) -> tuple[Label, ...]:
-    """Labels as plain Python values, which every target can write down."""
+    """Labels as plain Python values, which every export target supports."""
     labels = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
     for label in labels:
         if not isinstance(label, str | int | float | bool) or label in (np.inf, -np.inf):
             raise TypeError(
-                f"labels to export must be text or numbers, got {label!r}; fit with classes=[...]"
+                f"Labels must be text or numbers to be exported, got {label!r}. Fit with "
+                "classes=[...]."
             )
     return tuple(labels)
 
 
 class Builder:
-    """Makes programs: `append` adds an operation of `OPS` and gives the number of its value.
+    """Builds programs: `append` adds an operation of `OPS` and returns the number of its value.
 
     The same operation on the same values is not written twice.
 
@@ -310,7 +327,7 @@ class Builder:
         self._numbers: dict[Any, int] = {}
 
     def append(self, op: str, args: Sequence[int], constants: Constants | None = None) -> int:
-        """Add an operation; the number of its value."""
+        """Add an operation and return the number of its value."""
         frozen = {name: _freeze(value) for name, value in (constants or {}).items()}
         keys = tuple((name, _key(value)) for name, value in sorted(frozen.items()))
         key = (op, tuple(args), keys)
@@ -321,20 +338,18 @@ class Builder:
         return self._numbers[key]
 
     def program(self, inputs: str, classes: tuple[Label, ...], source: str) -> Program:
-        """All that was appended; the last value is the probabilities."""
+        """The program of all operations; the last value is the probabilities."""
         return Program(inputs, classes, tuple(self.nodes), source)
 
     def is_exact(self, value: int) -> bool:
-        """Whether a value is made of scores as they came, so that it is the same to the last bit
-        wherever the program runs.
-        """
+        """Whether a value consists of unchanged scores, so all runtimes agree to the last bit."""
         if value == 0:
             return True
         node = self.nodes[value - 1]
         return node.op in _EXACT and all(map(self.is_exact, node.args))
 
     def last(self, value: int) -> None:
-        """Make a value the last one, by an operation that changes nothing."""
+        """Make a value the last one by an operation without effect."""
         if value != len(self.nodes):
             columns = {"columns": np.arange(self.widths[value])}
             width = self._shapes.append("columns", (value,), columns)

@@ -1,4 +1,4 @@
-"""Plain Python: a module that needs nothing but ``math``."""
+"""Export to a Python module that imports only ``math``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def predict(row):
 
 def as_python(program: Program) -> str:
     """The text of a Python module."""
-    # Numbers have all their digits; text is quoted, so nothing in it is run.
+    # Numbers have all their digits. Text is quoted, so none of it can run as code.
     program = guarded(program)
     constants, lines = body(program, ascii, "    {name} = {value}")
     return _MODULE.format(

@@ -1,6 +1,4 @@
-"""What generated modules of source text have in common: one call a node, constants before them, and
-only those functions that are called.
-"""
+"""Common parts of generated source code: constants, one call per node, and called functions."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ VARIADIC = ("mix", "stack")
 
 
 def function_constants(node: Node) -> list[Any]:
-    """Constants of a node as its function takes them: numbers, flags and lists."""
+    """Constants of a node in the form of its function: numbers, flags and lists."""
     constants = dict(node.constants)
     if node.op == "interpolate":
         starts, heights, slopes = segments(constants["x"], constants["y"])
@@ -57,7 +55,7 @@ def body(
 
 
 def module_values(program: Program, literal: Callable[[Any], str]) -> dict[str, Any]:
-    """What a generated module says about its program."""
+    """Values for the template of a generated module."""
     return {
         "source": program.source,
         "version": __version__,
@@ -69,8 +67,9 @@ def module_values(program: Program, literal: Callable[[Any], str]) -> dict[str, 
 
 
 def read_functions(name: str, keyword: str) -> dict[str, str]:
-    """The functions of a template by name; each begins with a keyword at the start of a line and
-    ends before an empty line.
+    """The functions of a template by name.
+
+    A function begins with a keyword at the start of a line and ends before an empty line.
     """
     text = files("calibrant.export").joinpath("templates", name).read_text(encoding="utf-8")
     pattern = rf"^{keyword} (\w+)\(.*?(?=\n\n|\Z)"
@@ -78,7 +77,7 @@ def read_functions(name: str, keyword: str) -> dict[str, str]:
 
 
 def functions(program: Program, written: Mapping[str, str]) -> list[str]:
-    """The text of the functions that a program calls, after those that these call."""
+    """The code of the functions that a program calls, preceded by their helper functions."""
     used = dict.fromkeys(node.op for node in program.nodes)
     shared = [name for name in written if name not in OPS]
     called = (name for op in used for name in shared if re.search(rf"\b{name}\(", written[op]))

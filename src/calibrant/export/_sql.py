@@ -16,14 +16,14 @@ from calibrant.export._program import Program
 from calibrant.export._sql_ops import DIALECTS, EXPRESSIONS, FREE, Columns, Sql, Write, steps_of
 
 _PREFIX = "calibrant_"
-"""Begins the names of intermediate columns."""
+"""Prefix of the names of intermediate columns."""
 
 
 _LARGEST = float(np.finfo(np.float64).max)
 
 
 class _Query:
-    """Table expressions as they are written down."""
+    """The table expressions of a query under construction."""
 
     def __init__(self, sql: Sql, keep: Sequence[str]) -> None:
         self.sql = sql
@@ -33,7 +33,7 @@ class _Query:
         self.n_columns = 0
 
     def add(self, expressions: Columns, live: Sequence[str]) -> Columns:
-        """Append a table with new columns and those that are still needed; the new names."""
+        """Append a table with new columns and those that are still needed; return the new names."""
         names = [f"{_PREFIX}{self.n_columns + k}" for k in range(len(expressions))]
         self.n_columns += len(expressions)
         carried = dict.fromkeys([*self.keep, *live])
@@ -54,8 +54,8 @@ def as_sql(
         raise ValueError(unknown_name("dialect", dialect, DIALECTS))
     if len(columns) != program.n_classes or _repeated(columns):
         raise ValueError(
-            f"columns must name the {program.n_classes} columns of scores, each once and in the "
-            f"order of the classes; got {len(columns)}"
+            f"columns must contain {program.n_classes} different names of score columns, in the "
+            f"order of the classes, got {len(columns)} names."
         )
     _check_outputs(program, keep)
     sql = Sql(DIALECTS[dialect])
@@ -73,12 +73,12 @@ def _repeated(names: Sequence[str]) -> list[str]:
 def _check_outputs(program: Program, keep: Sequence[str]) -> None:
     """Raise if two columns of the result have the same name."""
     if any(column.casefold().startswith(_PREFIX) for column in keep):
-        raise ValueError(f"columns to keep must not begin with {_PREFIX!r}")
+        raise ValueError(f"Columns in keep= must not begin with {_PREFIX!r}. Rename them.")
     repeated = _repeated([*_outputs(program), *keep])
     if repeated:
         raise ValueError(
-            f"two columns of the result would be called {repeated[0]!r}, regardless of case. Keep "
-            f"each column once, or fit with other names of classes: classes=[...]"
+            f"Two columns of the result would have the name {repeated[0]!r}, regardless of case. "
+            "Keep each column once, or fit with other names of classes, classes=[...]."
         )
 
 
@@ -117,7 +117,7 @@ class _Writer:
         return needed
 
     def run(self) -> Columns:
-        """Write all steps; the columns of the last value."""
+        """Write all steps and return the columns of the last value."""
         self._rename(0)
         for step in range(1, max(self.ready) + 1):
             self._write(step)
@@ -135,7 +135,7 @@ class _Writer:
         return write(self.query.sql, [self.values[arg] for arg in node.args], node.constants)
 
     def _write(self, step: int) -> None:
-        """Append one table: a step of every value that is under way."""
+        """Append one table with the next step of every value that is not finished."""
         busy = [n for n in self.nodes if self.begin[n] < step <= self.ready[n]]
         texts = [self._texts(number, step) for number in busy]
         new = iter(self.query.add([text for group in texts for text in group], self._live(step)))

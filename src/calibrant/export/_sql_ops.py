@@ -15,13 +15,14 @@ from calibrant.export._ops import segments
 from calibrant.export._program import Label, Node
 
 _SMALLEST_POWER = -700.0
-"""Below this exponent an exponential is 0: some engines raise an error if it underflows."""
+"""Below this exponent, an exponential is replaced by 0, because some engines raise an error for
+underflow."""
 
 _MOST_ARGUMENTS = 50
 """Largest number of arguments of one call of greatest or max."""
 
 _MOST_TERMS = 2_000_000
-"""Largest number of products of an affine map: engines reject longer queries."""
+"""Maximum number of coefficients of an affine function, because engines reject longer queries."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Sql:
         return f"CASE WHEN {x} < {low} THEN {self.number(0)} ELSE exp({x}) END"
 
     def total(self, terms: Sequence[str]) -> str:
-        """A sum as a balanced tree: engines limit the depth of expressions."""
+        """A sum as a balanced tree, because engines limit the depth of expressions."""
         if len(terms) == 1:
             return terms[0]
         middle = len(terms) // 2
@@ -106,7 +107,7 @@ class Sql:
         return self._extreme(function, calls)
 
     def choice(self, x: str, edges: Any, values: Sequence[str], side: str) -> str:
-        """The value of the piece in which x lies, by halving."""
+        """The value of the piece that contains x, by bisection."""
         if len(values) == 1:
             return values[0]
         middle = len(edges) // 2
@@ -122,7 +123,10 @@ class Sql:
 
 def _quote(text: str, quote: str, escape: str) -> str:
     if "\0" in text or (not text and quote != "'"):
-        raise ValueError(f"{text!r} cannot be written in SQL")
+        raise ValueError(
+            f"{text!r} cannot be written in SQL. Use names that are not empty and text without NUL "
+            "characters."
+        )
     escaped = text.replace("\\", "\\\\") if escape == "\\" else text
     return quote + escaped.replace(quote, escape + quote) + quote
 
@@ -149,7 +153,7 @@ def _clip(q: Sql, x: str, c: Any) -> str:
 
 
 def _admit(q: Sql, x: str, c: Any) -> str:
-    # Comparisons with NaN are false, or NaN is the largest number: it is not admitted.
+    # In SQL engines, comparisons with NaN are false, or NaN is the largest number. Both reject it.
     low, high = q.number(c["low"] - c["slack"]), q.number(c["high"] + c["slack"])
     return f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {_clip(q, x, c)} END"
 
@@ -188,8 +192,8 @@ def _scale(q: Sql, x: list[Columns], c: Any) -> Columns:
 def _affine(q: Sql, x: list[Columns], c: Any) -> Columns:
     if c["coef"].size > _MOST_TERMS:
         raise ValueError(
-            f"a map with {c['coef'].size:,} coefficients is too long for a query: calibrate by "
-            f'StructuredScaling("vector"), or export to ONNX'
+            f"A calibrator with {c['coef'].size:,} coefficients is too long for a query. Use "
+            f'StructuredScaling("vector"), or export to ONNX with to_onnx.'
         )
     rows = []
     for line, offset in zip(c["coef"], c["offset"], strict=True):

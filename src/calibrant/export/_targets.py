@@ -1,4 +1,4 @@
-"""The public functions, one a target."""
+"""The public export functions, one per target."""
 
 from __future__ import annotations
 
@@ -28,39 +28,47 @@ def to_onnx(
     model: OnePath | Sequence[OnePath] | None = None,
     output: str | None = None,
 ) -> None:
-    """Write a fitted calibrator as an ONNX model, alone or behind a classifier.
+    """Export a fitted calibrator to an ONNX file, alone or combined with a classifier.
 
     Parameters
     ----------
     calibrator : fitted calibrator, Program, or fitted CalibratedClassifier
-    path : path of the file
-        Written aside and then renamed.
+        The calibrator to export.
+    path : path-like
+        The file. It is written under another name and then renamed.
     opset : int
-        Operator set of a calibrator alone, at least 13; with ``model`` it is that of the model.
+        Operator set of a calibrator alone, at least 13. With ``model``, that of the model is used.
     dtype : {"float64", "float32"}
-        Of scores and probabilities. The arithmetic is in double precision in any case.
-    model : path of an ONNX file or list of such paths, optional
-        A classifier: the file that is written takes its inputs and runs both. Of a
-        `CalibratedClassifier`, the files of all its ``estimators_``, in their order: the file that
-        is written runs them all and gives the same probabilities.
+        Type of scores and probabilities. The arithmetic is always in double precision.
+    model : path-like or list of path-like, optional
+        ONNX file of the classifier. The new file takes the inputs of the classifier and runs both.
+        For a `CalibratedClassifier`, pass the files of all its ``estimators_`` in their order. The
+        new file runs them all and returns the same probabilities.
     output : str, optional
-        The output of the classifier that holds the scores; by default the first whose name says
-        what the calibrator takes ("prob", "logit", or "log" and "prob"), or else says nothing.
+        The output of the classifier that holds the scores. By default the first output whose name
+        matches the inputs of the calibrator ("prob", "logit", or "log" and "prob"), or else the
+        first whose name contains none of these.
 
     Raises
     ------
     ImportError
-        Without the package onnx: ``pip install "calibrant[onnx]"``.
+        If the package onnx is not installed: ``pip install "calibrant[onnx]"``.
+
+    See Also
+    --------
+    to_torch : Export to a PyTorch module.
+    to_sql : Export to an SQL query.
+    to_python : Export to a Python module without dependencies.
+    to_javascript : Export to a JavaScript module.
 
     Notes
     -----
-    Input ``scores`` (n, K); outputs ``probabilities`` (n, K) and ``label`` (n,), text or whole
-    numbers as the classes are, else the number of the column. A step function of E edges takes
-    O(n sqrt(E)) time and memory.
+    The input is ``scores`` (n, K). The outputs are ``probabilities`` (n, K) and ``label`` (n,).
+    Labels are text or integers like the classes, otherwise column numbers. A step function with E
+    edges takes O(n sqrt(E)) time and memory.
 
     Rows that ``predict_proba`` rejects, such as those with NaN, have the probabilities NaN. Their
-    label is the empty text, or a number below those of all classes: -1 unless there are negative
-    ones.
+    label is the empty text, or a number below those of all classes: -1 unless classes are negative.
     """
     models = _as_list(model)
     average = _average(calibrator, len(models))
@@ -83,8 +91,8 @@ def _average(calibrator: Any, n_models: int) -> Average:
     if not isinstance(calibrator, CalibratedClassifier):
         if n_models > 1:
             raise ValueError(
-                f"one calibrator and {n_models} classifiers: only a CalibratedClassifier, which "
-                f"has a calibrator for each, takes several as model="
+                f"model= has {n_models} files, but there is one calibrator. Pass one file, or pass "
+                "a CalibratedClassifier, which has a calibrator for each classifier."
             )
         return Average((program(calibrator),), (1.0,))
     average = average_of(calibrator)
@@ -96,17 +104,18 @@ def _check_models(classifier: CalibratedClassifier, n_models: int) -> None:
     """Raise unless there is a file for each fitted classifier, with a column for every class."""
     n_fits = len(classifier.estimators_)
     if n_models != n_fits:
-        fewer = ", or fit with ensemble=False, which has one" if n_fits > 1 else ""
+        fewer = ", or fit with ensemble=False, which has one classifier" if n_fits > 1 else ""
+        noun = "file" if n_models == 1 else "files"
         raise ValueError(
-            f"this CalibratedClassifier has {n_fits} fitted classifiers, and model= names "
-            f"{n_models} files: convert its estimators_ by their own tool, such as skl2onnx, and "
-            f"give the files in that order{fewer}"
+            f"This CalibratedClassifier has {n_fits} fitted classifiers, but model= has {n_models} "
+            f"{noun}. Convert its estimators_ with their own tool, such as skl2onnx, and pass the "
+            f"files in that order{fewer}."
         )
     for number, member in enumerate(classifier.estimators_):
         if len(member.classes_) != len(classifier.classes_):
             raise ValueError(
-                f"estimators_[{number}] has not seen all classes, and its file has fewer columns: "
-                f"fit with fewer folds, or with ensemble=False"
+                f"estimators_[{number}] was trained without some classes, so its file has too few "
+                f"columns. Fit with fewer folds, or with ensemble=False."
             )
 
 
@@ -118,21 +127,22 @@ def to_torch(
     class_axis: int = -1,
     output: str = "proba",
 ) -> Any:
-    """A fitted calibrator as a ``torch.nn.Module`` that maps scores to probabilities.
+    """Export a fitted calibrator to a ``torch.nn.Module`` from scores to probabilities.
 
     Parameters
     ----------
     calibrator : fitted calibrator or Program
+        The calibrator to export.
     dtype : {"float64", "float32"}
-        Of the arithmetic; the result has the dtype of the scores.
+        Type of the arithmetic. The result has the dtype of the scores.
     trainable : bool
-        Make temperatures, coefficients and offsets parameters, to be fine-tuned. All other numbers
-        are buffers, and ``state_dict`` holds both.
+        Make temperatures, coefficients and offsets parameters, for fine-tuning. All other numbers
+        are buffers. ``state_dict`` holds both.
     class_axis : int
         The axis of the scores that holds the classes: -1 for (n, K) and for tokens (n, t, K), 1 for
         images (n, K, h, w).
     output : {"proba", "log_proba", "logits"}
-        What the module returns. Losses of PyTorch take logits or log-probabilities.
+        Kind of the result. Losses of PyTorch need logits or log-probabilities.
 
     Returns
     -------
@@ -143,7 +153,12 @@ def to_torch(
     Raises
     ------
     ImportError
-        Without PyTorch.
+        If PyTorch is not installed.
+
+    See Also
+    --------
+    save_torch : Write an exported program of PyTorch to a file.
+    to_onnx : Export to an ONNX file.
     """
     steps = program(calibrator)
     check_option(dtype, "dtype", ("float64", "float32"))
@@ -159,8 +174,14 @@ def save_torch(calibrator: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     calibrator : fitted calibrator or Program
-    path : path of the file
-        ``torch.export.load(path).module()`` maps float64 scores (n, K) to probabilities.
+        The calibrator to export.
+    path : path-like
+        The file. ``torch.export.load(path).module()`` is a function from float64 scores (n, K) to
+        probabilities.
+
+    See Also
+    --------
+    to_torch : Export to a PyTorch module.
     """
     steps = program(calibrator)
     check_writable(path)
@@ -171,7 +192,7 @@ def _torch() -> Any:
     try:
         from calibrant.export import _torch as backend
     except ImportError as error:
-        raise _missing("torch", "pip install torch, see pytorch.org") from error
+        raise _missing("torch", "pip install torch (see pytorch.org)") from error
     return backend
 
 
@@ -183,36 +204,43 @@ def to_sql(
     dialect: str = "duckdb",
     keep: Sequence[str] = (),
 ) -> str:
-    """A fitted calibrator as one SELECT over a table of scores.
+    """Export a fitted calibrator to an SQL query: one SELECT over a table of scores.
 
     Parameters
     ----------
     calibrator : fitted calibrator or Program
+        The calibrator to export.
     table : str
-        Name of the table; dots separate schema and table.
+        Name of the table. Dots separate schema and table.
     columns : sequence of str
-        Its columns of scores, in the order of the classes.
+        The columns of scores, in the order of the classes.
     dialect : {"duckdb", "sqlite", "postgres", "bigquery", "snowflake", "spark"}
+        Dialect of SQL.
     keep : sequence of str
-        Other columns to carry over, such as the key.
+        Other columns to include in the result, such as the key.
 
     Returns
     -------
     str
-        The query. Its columns are those to keep, ``calibrated_<class>``, and
+        The query. Its columns are those in ``keep``, ``calibrated_<class>`` and
         ``calibrated_label``. Rows that ``predict_proba`` rejects, such as those with NULL or NaN,
-        have NULL in them.
+        have NULL in the calibrated columns.
 
     Raises
     ------
     ValueError
         If two columns of the result have the same name, regardless of case.
 
+    See Also
+    --------
+    to_onnx : Export to an ONNX file.
+    to_python : Export to a Python module without dependencies.
+
     Notes
     -----
-    Names and text are quoted; numbers have all their digits. Probabilities below 1e-304 are zero.
-    Engines must know ``ln`` and ``exp``: SQLite does from 3.35 on, where it was built with its
-    mathematical functions (``SELECT ln(exp(1))`` tells).
+    Names and text are quoted, and numbers have all their digits. Probabilities below 1e-304 are
+    zero. The engine needs the functions ``ln`` and ``exp``. SQLite has them since 3.35 if it was
+    built with its mathematical functions (test with ``SELECT ln(exp(1))``).
 
     Examples
     --------
@@ -225,17 +253,23 @@ def to_sql(
 
 
 def to_python(calibrator: Any) -> str:
-    """A fitted calibrator as a Python module that needs nothing but ``math``.
+    """Export a fitted calibrator to a Python module that imports only ``math``.
 
     Parameters
     ----------
     calibrator : fitted calibrator or Program
+        The calibrator to export.
 
     Returns
     -------
     str
-        The text of a module with ``calibrate(row)``, ``predict(row)`` and ``CLASSES``. Rows that
+        The code of a module with ``calibrate(row)``, ``predict(row)`` and ``CLASSES``. Rows that
         ``predict_proba`` rejects raise a ValueError.
+
+    See Also
+    --------
+    to_javascript : Export to a JavaScript module.
+    to_onnx : Export to an ONNX file.
 
     Examples
     --------
@@ -250,17 +284,23 @@ def to_python(calibrator: Any) -> str:
 
 
 def to_javascript(calibrator: Any) -> str:
-    """A fitted calibrator as an ES module without imports.
+    """Export a fitted calibrator to a JavaScript (ES) module without imports.
 
     Parameters
     ----------
     calibrator : fitted calibrator or Program
+        The calibrator to export.
 
     Returns
     -------
     str
-        The text of a module that exports ``calibrate(row)``, ``predict(row)`` and ``CLASSES``.
+        The code of a module that exports ``calibrate(row)``, ``predict(row)`` and ``CLASSES``.
         Rows that ``predict_proba`` rejects raise a RangeError.
+
+    See Also
+    --------
+    to_python : Export to a Python module without dependencies.
+    to_onnx : Export to an ONNX file.
 
     Examples
     --------
@@ -273,4 +313,4 @@ def to_javascript(calibrator: Any) -> str:
 
 
 def _missing(package: str, remedy: str) -> ImportError:
-    return ImportError(f"this export needs the package {package}: {remedy}")
+    return ImportError(f"This export needs the package {package}. Install it: {remedy}")

@@ -32,7 +32,8 @@ __all__ = [
 ]
 
 _HOMES = {"load": "_saving", "read_metadata": "_saving", "register": "_registry", "save": "_saving"}
-"""Functions that know every calibrator. Files of predictions are read without them."""
+"""Functions that import every calibrator, so they are imported late. Reading files of predictions
+does not need them."""
 
 
 def __getattr__(name: str) -> Any:

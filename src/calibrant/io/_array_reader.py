@@ -1,4 +1,4 @@
-"""Files of NumPy arrays: what their heads say is checked before any memory is taken for them."""
+"""Readers of NumPy files. Headers are checked before memory is allocated for the arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LABEL_ARRAYS = ("labels", "y_true", "y")
 
 
 class _Arrays(NamedTuple):
-    """What a file of arrays holds: the scores, their name and kind, labels, and all by name."""
+    """The content of a file: scores with their name and kind, labels, and all arrays by name."""
 
     scores: Any
     score_name: str
@@ -35,8 +35,10 @@ class _Arrays(NamedTuple):
 
 
 class ArrayReader(FileReader):
-    """Reads ``.npz`` with ``probs`` or ``logits`` and ``labels`` (and ``class_names``), or
-    ``.npy``, with a file of labels if they are needed.
+    """Reads ``.npz`` and ``.npy`` files.
+
+    An ``.npz`` file holds ``probs`` or ``logits``, ``labels``, and perhaps ``class_names``. An
+    ``.npy`` file holds the scores, and a second file the labels, if they are needed.
     """
 
     def __init__(
@@ -45,8 +47,8 @@ class ArrayReader(FileReader):
         self.path = options.path
         if self.path.suffix == ".npz" and (options.label or options.inputs):
             raise ParameterError(
-                "{label}, {proba} and {logits} name columns; an .npz file has arrays probs or "
-                "logits, and labels"
+                "{label}, {proba} and {logits} are for tables with columns. Name the arrays of an "
+                ".npz file probs or logits, and labels."
             )
         arrays = _read_arrays(options, model)
         self.scores, self.score_name, self.inputs, self.labels, self.arrays = arrays
@@ -61,57 +63,58 @@ class ArrayReader(FileReader):
             self.label_kind = kinds.get(self.labels.dtype.kind, "text")
 
     def _class_names(self) -> tuple[str, ...]:
-        given = self.arrays.get("class_names")
-        if given is None:
+        stored = self.arrays.get("class_names")
+        if stored is None:
             return tuple(map(str, range(self.n_classes)))
-        if given.shape != (self.n_classes,):
+        if stored.shape != (self.n_classes,):
             raise ValueError(
-                f"{self.path}: class_names have shape {given.shape}, the scores "
-                f"{self.n_classes} classes"
+                f"{self.path}: class_names has shape {stored.shape}, but the scores have "
+                f"{self.n_classes} columns. Store one name per column."
             )
-        return tuple(map(str, given.tolist()))
+        return tuple(map(str, stored.tolist()))
 
     def _weights_of(self, name: str | None) -> FloatArray | None:
-        """The array of weights that the user names."""
+        """The array of weights with the name that the user passed."""
         if name is None:
             return None
         weight = self.arrays.get(name)
         if weight is None or weight.shape != (len(self.scores),) or weight.dtype.kind not in "fiub":
             raise ParameterError(
-                "{path} has no array {name!r} with one number per row. Pass another name by "
-                "{weight}; there are {arrays}.",
+                "{path} has no array {name!r} with one number per row. Pass {weight} with one of "
+                "{arrays}.",
                 {"path": self.path, "name": name, "arrays": shortened(list(self.arrays))},
             )
         return weight.astype(np.float64)
 
     def _order_for(self, model: ModelScores) -> IntArray | None:
-        """The columns in the order of a model's classes, if ``class_names`` have another one."""
+        """Positions of the columns in the order of a model's classes; None if it is the same."""
         names, wanted = self.names, model.names
         if names == wanted or names == tuple(map(str, range(len(wanted)))):
             return None
         if sorted(names) != sorted(wanted):
             raise ValueError(
-                f"the model has the classes {shortened(wanted)} and the file {shortened(names)}"
+                f"The model has the classes {shortened(wanted)}, but the file has "
+                f"{shortened(names)}. Pass a file with scores of the same classes."
             )
         return np.array([names.index(name) for name in wanted], dtype=np.intp)
 
     def _check_shapes(self, needs_label: bool) -> None:
         if self.scores.ndim not in (1, 2) or self.scores.dtype.kind not in "fiub":
             raise ValueError(
-                f"{self.path}: {self.score_name} must be numbers of shape (rows, classes), got "
-                f"{self.scores.shape}"
+                f"{self.path}: {self.score_name} must be numbers of shape (n_samples, n_classes), "
+                f"got shape {self.scores.shape} and dtype {self.scores.dtype}."
             )
         if len(self.scores) == 0:
-            raise ValueError(f"{self.path} has no rows")
+            raise ValueError(f"{self.path} has no rows.")
         if needs_label and self.labels is None:
             raise ParameterError(
-                "{path} has no labels: add an array labels, or give {labels:'FILE.npy'}",
+                "{path} has no labels. Add an array named labels, or pass {labels:'FILE.npy'}.",
                 {"path": self.path},
             )
         if self.labels is not None and self.labels.shape != (len(self.scores),):
             raise ValueError(
-                f"{self.path}: labels have shape {self.labels.shape}, the scores "
-                f"{len(self.scores)} rows"
+                f"{self.path}: labels have shape {self.labels.shape}, but the scores have "
+                f"{len(self.scores)} rows. Store one label per row."
             )
 
     @property
@@ -123,14 +126,14 @@ class ArrayReader(FileReader):
         return self.scores.shape[1] if self.scores.ndim == 2 else 1
 
     def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
-        """The rows, with a table of the labels if all columns are asked for."""
+        """The rows, with a table of the labels if ``all_columns`` is set."""
         for rows in row_blocks(len(self.scores), self.n_classes, elements=WORK_MEMORY // 2):
             labels = None if self.labels is None else pa.array(self.labels[rows])
             table = pa.table({} if labels is None else {"label": labels}) if all_columns else None
             scores = np.asarray(self.scores[rows])
             if self._order is not None:
-                # Rows in C order, as `predict_proba` gets them: the order of sums decides the last
-                # bit.
+                # C order, as `predict_proba` gets it from arrays: the memory layout decides the
+                # order of sums, and so the last bit of a prediction.
                 scores = np.ascontiguousarray(scores[:, self._order])
             weight = None if self.weight is None else self.weight[rows]
             yield FileBlock(rows.start, scores, labels, weight, table)
@@ -155,15 +158,15 @@ def _read_arrays(options: FileOptions, model: ModelScores | None) -> _Arrays:
 def _load_labels(path: Path) -> FileArray:
     labels = _load(path)
     if isinstance(labels, ArchiveArrays) or labels.ndim == 0:
-        raise ParameterError("{labels} must be an .npy file of labels, got {path}", {"path": path})
+        raise ParameterError("{labels} must be an .npy file of labels, got {path}.", {"path": path})
     return labels
 
 
 def _reject_output(data: Mapping[str, Any], model: ModelScores | None) -> None:
-    """Probabilities that were calibrated must not be calibrated again."""
+    """Raise if probabilities are calibrated already."""
     if model is not None and model.inputs == "proba" and {"probs", "raw_probs"} <= set(data):
         raise ValueError(
-            "the file holds arrays probs and raw_probs: it was written by calibrant apply, and is "
+            "The file has arrays probs and raw_probs, so it was written by calibrant apply and is "
             "calibrated already. Apply the model to the original file."
         )
 
@@ -186,8 +189,8 @@ def _arrays_of_npz(
     if len(candidates) != 1:
         splits = " or ".join(_split_names(data))
         raise ParameterError(
-            "{path} must have an array {start}probs or {start}logits; it has {arrays}"
-            + (" (choose {splits} by {split})" if splits else ""),
+            "{path} must have an array {start}probs or {start}logits, but it has {arrays}."
+            + (" Pass {split} with {splits}." if splits else ""),
             {
                 "path": options.path,
                 "start": start,
@@ -201,27 +204,27 @@ def _arrays_of_npz(
 
 
 def _split_names(data: Mapping[str, Any]) -> list[str]:
-    """The splits that arrays such as ``test_logits`` are named after."""
+    """The splits in the names of arrays such as ``test_logits``."""
     return sorted({name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))})
 
 
 def _load(path: Path) -> Any:
-    """The array of an ``.npy`` file, or those of an ``.npz`` file by name; read when needed."""
+    """The array of an ``.npy`` file, or the arrays of an ``.npz`` file; read when needed."""
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
+        raise FileNotFoundError(f"File {path} does not exist.")
     if not path.is_file():
-        raise ValueError(f"{path} is not a regular file")
+        raise ValueError(f"{path} is not a regular file.")
     try:
         with path.open("rb") as file:
             is_archive = file.read(2) == b"PK"
         return ArchiveArrays(path) if is_archive else FileArray(path)
-    except Exception as error:  # a damaged head may end in anything, a SyntaxError among them
+    except Exception as error:  # a damaged header may raise anything, even a SyntaxError
         raise _unreadable(path, error) from None
 
 
 def _unreadable(path: Path, error: Exception) -> ValueError:
     reason = str(error) or type(error).__name__
-    return ValueError(f"{path} cannot be read as NumPy arrays: {reason}")
+    return ValueError(f"{path} cannot be read as NumPy arrays: {reason.rstrip('.')}.")
 
 
 def as_native(array: AnyArray) -> AnyArray:
@@ -230,9 +233,10 @@ def as_native(array: AnyArray) -> AnyArray:
 
 
 class FileArray:
-    """The array of an ``.npy`` file, whose rows are read when they are asked for.
+    """The array of an ``.npy`` file, whose rows are read when they are indexed.
 
-    The file is not mapped: one that shrinks while it is read would end the process.
+    The file is not memory-mapped, because a file that shrinks while it is read would crash the
+    process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -243,10 +247,11 @@ class FileArray:
         self.ndim = len(self.shape)
         if self.dtype.hasobject:
             raise ValueError("it holds Python objects, which are not loaded")
+        # Python integers (dtype=object) do not overflow for the sizes of a damaged header.
         n_bytes = int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
-        left = path.stat().st_size - self._start
-        if n_bytes != left:
-            raise ValueError(f"it has {left:,} bytes and its head says {n_bytes:,}")
+        n_stored = path.stat().st_size - self._start
+        if n_bytes != n_stored:
+            raise ValueError(f"it has {n_stored:,} bytes of data, but its header says {n_bytes:,}")
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -268,12 +273,12 @@ class FileArray:
         file.seek(self._start + first * self.dtype.itemsize)
         raw = file.read(count * self.dtype.itemsize)
         if len(raw) != count * self.dtype.itemsize:
-            raise ValueError(f"{self.path} became shorter while it was read")
+            raise ValueError(f"{self.path} became shorter while it was read.")
         return as_native(np.frombuffer(raw, dtype=self.dtype))
 
 
 class ArchiveArrays(Mapping[str, Any]):
-    """The arrays of an ``.npz`` file by name, each read when it is asked for."""
+    """The arrays of an ``.npz`` file by name, each read when it is accessed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -292,7 +297,7 @@ class ArchiveArrays(Mapping[str, Any]):
                 array: AnyArray = np.lib.format.read_array(file, allow_pickle=False)
         except KeyError:
             raise
-        except Exception as error:  # checksums and lengths of a damaged file
+        except Exception as error:  # wrong checksums and lengths of a damaged file
             raise _unreadable(self.path, error) from None
         return as_native(array)
 
@@ -306,7 +311,7 @@ class ArchiveArrays(Mapping[str, Any]):
 def _read_head(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0), (3, 0)):
-        raise ValueError(f"version {version} of the format is not known")
+        raise ValueError(f"version {version} of the format is unknown")
     read = (
         np.lib.format.read_array_header_1_0
         if version == (1, 0)
@@ -316,12 +321,12 @@ def _read_head(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def _check_head(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
-    """Raise if the head of an array speaks of other bytes than follow it: memory is taken by what
-    it says.
-    """
+    """Raise if the header of an array declares another size than its data, before allocation."""
     with archive.open(entry) as file:
         shape, _, dtype = _read_head(file)
         n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
-        left = entry.file_size - file.tell()
-    if n_bytes != left:
-        raise ValueError(f"{entry.filename} has {left:,} bytes and its head says {n_bytes:,}")
+        n_stored = entry.file_size - file.tell()
+    if n_bytes != n_stored:
+        raise ValueError(
+            f"{entry.filename} has {n_stored:,} bytes of data, but its header says {n_bytes:,}"
+        )

@@ -1,12 +1,11 @@
-"""Values as JSON and back: numbers, text, arrays, records and calibrators, by name and never by
-import path.
+"""Encoding of values as JSON, and decoding.
 
-JSON has what it has: ``None``, booleans, finite numbers, text and lists stand for themselves.
-Everything else is an object with one key that says what it is: ``{"array": ...}``, ``{"float":
-"inf"}``, ``{"tuple": [...]}``, ``{"map": [[key, value]]}``, ``{"notion": "top-label"}``,
-``{"record": ...}`` or ``{"model": 3}``, a place in the list of calibrators of the file. That list
-is flat, parts before what they are parts of, so that a part that is shared is written once and
-nothing refers to itself.
+``None``, booleans, finite numbers, text and lists are plain JSON. Every other value is an object
+whose first key names its type: ``{"array": ...}``, ``{"float": "inf"}``, ``{"tuple": [...]}``,
+``{"map": [[key, value]]}``, ``{"notion": "top-label"}``, ``{"record": ...}`` or ``{"model": 3}``, a
+position in the list of calibrators of the file. Classes are stored by name and never by import
+path. The list of calibrators is flat, and inner calibrators come before their composites, so shared
+calibrators are written once and no calibrator can contain itself.
 """
 
 from __future__ import annotations
@@ -32,20 +31,22 @@ _NUMERIC = {
     )
 }
 _KINDS = ("array", "float", "tuple", "map", "notion", "record", "model")
-"""Keys that say what an object of a file stands for; a `Reader` has a method for each."""
+"""Keys that name the type of an object in a file; a `Reader` has a method for each."""
 
 
 _LONGEST_TEXT = 2**16
-"""Characters of an entry of an array of text."""
+"""Maximum number of characters of an entry of an array of text."""
 
 _MOST_TEXT = 2**26
-"""Bytes of all arrays of text: an array gives every entry the room of the longest, so that a small
-file could ask for much."""
+"""Maximum number of bytes of all arrays of text. NumPy pads every entry to the longest one, so a
+small file could otherwise use much memory."""
 
 
 class Writer:
-    """Encodes values; calibrators and records must be among ``classes``, NaN only in
-    ``"Class.attribute_"`` of a list.
+    """Encodes values.
+
+    Calibrators and records must be among ``classes``. NaN is allowed only in the attributes
+    ``may_be_nan``, which are written as ``"Class.attribute_"``.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Writer:
         self._places: dict[int, int] = {}
 
     def model(self, calibrator: Any) -> int:
-        """Add a calibrator and its parts; its place in the list."""
+        """Add a calibrator and its members to the list; return its position."""
         if id(calibrator) in self._places:
             return self._places[id(calibrator)]
         name = self._name(calibrator)
@@ -75,13 +76,13 @@ class Writer:
         cls = type(instance)
         if cls not in self.names:
             raise TypeError(
-                f"{cls.__module__}.{cls.__qualname__} cannot be saved: only calibrators of this "
-                f"package and those that were given to calibrant.io.register can"
+                f"{cls.__module__}.{cls.__qualname__} is not a registered calibrator and cannot be "
+                f"saved. Call calibrant.io.register({cls.__name__}) first."
             )
         return self.names[cls]
 
     def value(self, value: Any, where: str) -> Any:
-        """A value as JSON; ``where`` names it in errors."""
+        """A value as JSON; ``where`` is its name in error messages."""
         if value is None or (
             isinstance(value, bool | int | str) and type(value) in (bool, int, str)
         ):
@@ -123,12 +124,11 @@ class Writer:
             data = [self.value(item, where) for item in array.ravel().tolist()]
             return {"array": "any", "shape": shape, "data": data}
         if name not in _NUMERIC:
-            raise TypeError(f"{where} is an array of dtype {array.dtype}, which cannot be written")
+            raise TypeError(f"{where} is an array of dtype {array.dtype}, which cannot be saved.")
         if where not in self.may_be_nan and array.dtype.kind == "f" and np.isnan(array).any():
-            raise ValueError(
-                f"{where} holds NaN: this calibrator is not usable and is not saved; fit it again"
-            )
-        # The order in memory decides how BLAS adds up, and so the last bit of a prediction.
+            raise ValueError(f"{where} contains NaN, so it cannot be saved. Fit it again.")
+        # The memory layout decides the order in which BLAS adds, and so the last bit of a
+        # prediction.
         is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
         order: Literal["C", "F"] = "F" if is_fortran else "C"
         raw = np.asarray(array, dtype=_NUMERIC[name]).tobytes(order)
@@ -139,17 +139,15 @@ class Writer:
 def _notion_name(notion: Notion, where: str) -> str:
     if not is_named(notion):
         raise TypeError(
-            f"{where} is {notion.name!r}, a notion that no string makes, and cannot be written: "
-            f"whoever reads the file would not know it"
+            f"{where} is the notion {notion.name!r}, which has no name in calibrant and cannot be "
+            "saved. Use a notion that is given by a string, such as 'top-label'."
         )
     return notion.name
 
 
 def _float(value: float, where: str) -> Any:
     if math.isnan(value):
-        raise ValueError(
-            f"{where} is NaN: this calibrator is not usable and is not saved; fit it again"
-        )
+        raise ValueError(f"{where} is NaN, so it cannot be saved. Fit it again.")
     return value if math.isfinite(value) else {"float": "inf" if value > 0 else "-inf"}
 
 
@@ -158,12 +156,13 @@ def _is_fitted(name: str) -> bool:
 
 
 def _accept(name: str, calibrator: Any, fitted: dict[str, Any]) -> None:
-    """Nothing is asked of fitted attributes."""
+    """Accept all fitted attributes."""
 
 
 class Reader:
-    """Decodes what `Writer` wrote; anything else is a ``ValueError``. ``check`` raises if the
-    fitted attributes of a calibrator are not what they must be.
+    """Decodes the output of `Writer`; anything else raises ``ValueError``.
+
+    ``check`` raises if the fitted attributes of a calibrator are invalid.
     """
 
     def __init__(
@@ -184,22 +183,22 @@ class Reader:
         entry = _object(entry, {"class", "parameters", "fitted"})
         cls = self._class(entry["class"])
         if not issubclass(cls, BaseEstimator):
-            raise ValueError(f"{entry['class']} is no calibrator")
+            raise ValueError(f"{entry['class']} is not a calibrator")
         parameters, fitted = (
             self._members(entry["class"], entry[part]) for part in ("parameters", "fitted")
         )
-        # Parameters that were added since have their defaults.
+        # Parameters that were added in later versions get their defaults.
         unknown = sorted(set(parameters) - set(cls._get_param_names()))
         if unknown:
             raise ValueError(
-                f"{', '.join(map(_short, unknown[:5]))} is no parameter of {entry['class']}"
+                f"{', '.join(map(_short, unknown[:5]))} is not a parameter of {entry['class']}"
             )
         calibrator = cls(**parameters)
         for name, value in fitted.items():
             if not (_is_fitted(name) and name.isidentifier()) or isinstance(
                 getattr(cls, name, None), property
             ):
-                raise ValueError(f"{name!r} is no fitted attribute of {entry['class']}")
+                raise ValueError(f"{name!r} is not a fitted attribute of {entry['class']}")
             setattr(calibrator, name, value)
         self.check(entry["class"], calibrator, fitted)
         self.references.close()
@@ -208,8 +207,8 @@ class Reader:
     def _class(self, name: Any) -> type[Any]:
         if not isinstance(name, str) or name not in self.classes:
             raise ValueError(
-                f"{_short(name)} is not a class of this version of calibrant; one that others "
-                f"wrote is registered first: calibrant.io.register(TheClass, name={_short(name)})"
+                f"{_short(name)} is not a class of this version of calibrant. If another package "
+                f"defines it, call calibrant.io.register(TheClass, name={_short(name)}) first."
             )
         return self.classes[name]
 
@@ -221,23 +220,23 @@ class Reader:
     def _member(self, where: str, value: Any) -> Any:
         decoded = self.value(value)
         if where not in self.may_be_nan and _holds_nan(decoded):
-            raise ValueError(f"{where} holds NaN, which no fit leaves behind")
+            raise ValueError(f"{where} contains NaN")
         return decoded
 
     def value(self, value: Any) -> Any:
-        """The value that JSON stands for."""
+        """The value of a JSON value."""
         if isinstance(value, list):
             return [self.value(item) for item in value]
         if not isinstance(value, dict):
             return value
         kind = next((key for key in _KINDS if key in value), None)
         if kind is None:
-            raise ValueError(f"{_short(value)} does not say what it is")
+            raise ValueError(f"{_short(value)} has no type")
         return getattr(self, f"_{kind}")(value)
 
     def _float(self, value: dict[str, Any]) -> float:
         if value not in ({"float": "inf"}, {"float": "-inf"}):
-            raise ValueError(f"{_short(value)} is no number")
+            raise ValueError(f"{_short(value)} is not a number")
         return float(value["float"])
 
     def _tuple(self, value: dict[str, Any]) -> tuple[Any, ...]:
@@ -246,7 +245,7 @@ class Reader:
     def _map(self, value: dict[str, Any]) -> dict[Any, Any]:
         pairs = [_list(pair) for pair in _list(_object(value, {"map"})["map"])]
         if any(len(pair) != 2 or not isinstance(pair[0], str | int | float) for pair in pairs):
-            raise ValueError("a map must be pairs of a key, text or a number, and a value")
+            raise ValueError("a map must be a list of pairs of a key (text or number) and a value")
         return {key: self.value(item) for key, item in pairs}
 
     def _notion(self, value: dict[str, Any]) -> Notion:
@@ -263,7 +262,7 @@ class Reader:
     def _model(self, value: dict[str, Any]) -> Any:
         place = _object(value, {"model"})["model"]
         if type(place) is not int or not 0 <= place < len(self.models):
-            raise ValueError(f"model {_short(place)} is referred to before it is given")
+            raise ValueError(f"model {_short(place)} is used before it is defined")
         self.references.refer(place)
         return self.models[place]
 
@@ -274,7 +273,7 @@ class Reader:
             or len(shape) > 8
             or not all(type(n) is int and 0 <= n < 2**48 for n in shape)
         ):
-            raise ValueError(f"{_short(shape)} is no shape of an array")
+            raise ValueError(f"{_short(shape)} is not the shape of an array")
         if isinstance(kind, str) and kind in _NUMERIC:
             _object(value, {"array", "shape", "order", "data"})
             array = _numbers(kind, tuple(shape), value["order"], data)
@@ -294,32 +293,32 @@ class Reader:
             or len(width) > 9
             or not all(isinstance(item, str) for item in data)
         ):
-            raise ValueError(f"{_short(kind)} is no kind of array")
+            raise ValueError(f"{_short(kind)} is not a type of array")
         if not max(map(len, data), default=0) <= int(width) <= _LONGEST_TEXT:
             raise ValueError(f"entries of the array do not fit {_short(kind)}")
         self._text_bytes += 4 * int(width) * len(data)
         if self._text_bytes > _MOST_TEXT:
-            raise ValueError(f"its text would take more than {_MOST_TEXT:,} bytes of memory")
+            raise ValueError(f"its text needs more than {_MOST_TEXT:,} bytes of memory")
         return np.array(data, dtype=f"<U{int(width)}")
 
 
-def _is_complete(record: type[Any], given: set[str]) -> bool:
-    """Whether a record can be made of these fields; of fields added since, the default holds."""
+def _is_complete(record: type[Any], names: set[str]) -> bool:
+    """Whether a record can be created from these fields; fields of later versions have defaults."""
     defaults = {field.name: field.default for field in fields(record)}
     needed = {name for name, default in defaults.items() if default is MISSING}
-    return needed <= given <= set(defaults)
+    return needed <= names <= set(defaults)
 
 
 def _numbers(kind: str, shape: tuple[int, ...], order: Any, data: Any) -> AnyArray:
     if order not in ("C", "F") or not isinstance(data, str):
         raise ValueError(
-            f"an array needs its order, 'C' or 'F', and its data as text; got {_short(order)}, "
+            f"an array needs the order 'C' or 'F' and data as text, got {_short(order)} and "
             f"{_short(data)}"
         )
     try:
         raw = base64.b64decode(data.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
-        raise ValueError(f"the data of an array are damaged: {error}") from None
+        raise ValueError(f"the data of an array are damaged ({error})") from None
     dtype = _NUMERIC[kind]
     n_bytes = math.prod(shape) * dtype.itemsize
     if len(raw) != n_bytes:
@@ -347,7 +346,7 @@ def _fitting(shape: list[int], size: int) -> tuple[int, ...]:
 
 def _object(value: Any, keys: set[str]) -> dict[str, Any]:
     if not isinstance(value, dict) or set(value) != keys:
-        raise ValueError(f"expected an object with {', '.join(sorted(keys))}; got {_short(value)}")
+        raise ValueError(f"expected an object with {', '.join(sorted(keys))}, got {_short(value)}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Text files of predictions, with a line of names."""
+"""Reader of text files of predictions with a header line."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from calibrant.io._readers import TableReader
 from calibrant.io._roles import FileOptions, ModelScores
 
 _CSV_BYTES = 2**23
-"""Bytes of a block of a text file: about as many scores as a block of other files has."""
+"""Bytes of a block of a text file, which give about as many scores as a block of other files."""
 
 _HEADER_BYTES = 2**16
-"""Bytes of a text file in which its separator is looked for."""
+"""Bytes of a text file that are searched for its separator."""
 
 
 class CsvReader(TableReader):
-    """Reads a text file with a line of names; ``.tsv`` is separated by tabs."""
+    """Reads a text file with a header line; ``.tsv`` files are separated by tabs."""
 
     keeps_text = False
     keeps_spelling = True
@@ -39,7 +39,7 @@ class CsvReader(TableReader):
         for name, sign in (("sep", self._separator), ("decimal", self._decimal)):
             if len(sign) != 1 or not sign.isascii() or sign in '"\r\n':
                 raise ParameterError(
-                    f"{{{name}}} must be one character, got {{sign!r}}", {"sign": sign}
+                    f"{{{name}}} must be one character, got {{sign!r}}.", {"sign": sign}
                 )
         super().__init__(options, needs_label=needs_label, model=model)
 
@@ -48,7 +48,7 @@ class CsvReader(TableReader):
             self.path,
             read_options=pa_csv.ReadOptions(block_size=_CSV_BYTES),
             parse_options=pa_csv.ParseOptions(
-                # Quoted text may hold line ends anywhere in a file.
+                # Quoted text may contain line ends anywhere in a file.
                 delimiter=self._separator,
                 newlines_in_values=True,
             ),
@@ -57,8 +57,9 @@ class CsvReader(TableReader):
 
     @cached_property
     def _padded(self) -> list[str]:
-        """Columns of digits that are text, because some are written as no number is ("00007"): all
-        rows are looked at before any is written.
+        """Columns of digits that must stay text, because some have leading zeros ("00007").
+
+        All rows are inspected before any row is written.
         """
         integers = [name for name, kind in self.kinds.items() if kind == "int"]
         padded: set[str] = set()
@@ -83,8 +84,8 @@ class CsvReader(TableReader):
         others = [sign for sign in ";\t|," if sign in first]
         if others and self._separator not in first:
             raise ParameterError(
-                f"the first line of {{path}} holds no {{current!r}}. Pass {{sep:{others[0]!r}}} "
-                f"for columns that are separated by {{other!r}}.",
+                f"The first line of {{path}} does not contain {{current!r}}. Pass "
+                f"{{sep:{others[0]!r}}} for columns that are separated by {{other!r}}.",
                 {"path": self.path, "current": self._separator, "other": others[0]},
             )
 
@@ -93,7 +94,7 @@ class CsvReader(TableReader):
             yield from reader
 
     def _types_of(self, names: list[str]) -> dict[str, Any]:
-        """Types of columns that are not left to Arrow."""
+        """Types of the columns that Arrow must not infer."""
         columns = self.columns
         if self.keeps_text:
             return dict.fromkeys(names, pa.string())
@@ -111,10 +112,10 @@ class CsvReader(TableReader):
             line = self._line_of(int(match[1]))
             return match[0] if line is None else f"{match[0]} (line {line})"
 
-        return re.sub(r"\brow (\d+)", with_line, super().locate(message), count=1)
+        return re.sub(r"\b[Rr]ow (\d+)", with_line, super().locate(message), count=1)
 
     def _line_of(self, row: int) -> int | None:
-        """The line on which a row ends: blank lines are no rows, and quoted text has line ends."""
+        """The line on which a row ends; differs from the row number by blank lines and quotes."""
         with self.path.open(encoding="utf-8", errors="replace", newline="") as file:
             reader = csv.reader(file, delimiter=self._separator)
             try:
@@ -125,6 +126,6 @@ class CsvReader(TableReader):
 
 
 def _has_padding(column: Any) -> bool:
-    import pyarrow.compute as pc  # not at once: it takes long to import
+    import pyarrow.compute as pc  # imported late, because the import is slow
 
     return bool(pc.any(pc.match_substring_regex(column, r"^\s*([+]|-?0\d)")).as_py())

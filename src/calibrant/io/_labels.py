@@ -1,5 +1,6 @@
-"""Labels of a file to column codes: by name, or as column indices; never by what a value happens to
-look like twice.
+"""Encoding of the labels of a file as column codes, by name or as column indices.
+
+An ambiguous label is an error and never guessed.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from calibrant.io._roles import FileOptions, ModelScores
 
 @dataclass(frozen=True)
 class LabelRule:
-    """``keys[k]`` is how a label of column k reads, ``classes[k]`` what the class is called."""
+    """How labels are encoded: ``keys[k]`` is the text of column k, ``classes[k]`` its label."""
 
     keys: tuple[str, ...]
     classes: AnyArray
     note: str | None = None
 
     def codes(self, labels: Any, start: int) -> IntArray:
-        """Column codes of a block of labels that begins with row ``start`` of the file."""
+        """Column codes of a block of labels that starts at row ``start`` of the file."""
         text = as_text(labels)
         places = self._places_of(text)
         if places.null_count:
@@ -41,7 +42,7 @@ class LabelRule:
         return pc.index_in(text, value_set=pa.array(self.keys, pa.string()))
 
     def _places_by_meaning(self, text: Any) -> Any:
-        """Places of labels of another spelling, if no two classes mean the same."""
+        """Places of labels with another spelling, if no two classes have the same meaning."""
         meanings = [meaning(key) for key in self.keys]
         if len(set(meanings)) != len(meanings):
             return self._places_of(text)
@@ -52,7 +53,7 @@ class LabelRule:
 
 
 def meaning(label: str) -> str:
-    """A label without what is only spelling: blanks around it, "01", "1.0" and "true" for 1.
+    """A label without differences in spelling: blanks around it, "01", "1.0" and "true" for 1.
 
     Examples
     --------
@@ -72,12 +73,11 @@ def meaning(label: str) -> str:
 def _unknown_label(label: str | None, row: int, keys: Sequence[str]) -> ValueError:
     if label is None or not label.strip():
         return ValueError(
-            f"the label of row {row} is missing: remove such rows, and add them when their labels "
-            "arrive"
+            f"The label of row {row} is missing. Remove such rows, or add their labels."
         )
     return ParameterError(
-        "label {label!r} in row {row} is not among the classes {keys}: name the classes in the "
-        "order of the columns by {classes}",
+        "Label {label!r} in row {row} is not among the classes {keys}. Pass {classes} with the "
+        "label of each column, in the order of the columns.",
         {"label": label, "row": row, "keys": shortened(keys)},
     )
 
@@ -85,22 +85,22 @@ def _unknown_label(label: str | None, row: int, keys: Sequence[str]) -> ValueErr
 def label_rule(
     reader: FileReader, options: FileOptions, model: ModelScores | None = None
 ) -> LabelRule:
-    """How the labels of a file are matched to its score columns, or to the classes of a model."""
-    given = options.classes if model is None else model.names
-    rule = _match_names(reader, given or reader.names, is_given=given is not None)
+    """The rule that matches the labels of a file to its columns, or to the classes of a model."""
+    names = options.classes if model is None else model.names
+    rule = _match_names(reader, names or reader.names, is_given=names is not None)
     return rule if model is None else replace(rule, classes=model.classes)
 
 
 def top_label_rule(options: FileOptions, model: ModelScores | None = None) -> LabelRule:
-    """How the labels of a file of top scores are read."""
+    """The rule for the labels of a file of top scores."""
     if model is not None:
         return LabelRule(model.names, model.classes)
     if options.classes is not None:
         return LabelRule(options.classes, class_values(options.classes))
     if options.n_classes is None:
         raise ParameterError(
-            "the file holds the best classes of each row: say how many there are in all by "
-            "{n_classes} where they are numbers from 0 on, or name them by {classes}"
+            "The file holds the best few classes of each row, so the number of classes is unknown. "
+            "Pass {n_classes} if labels are numbers from 0, or {classes} with all labels."
         )
     return LabelRule(tuple(map(str, range(options.n_classes))), np.arange(options.n_classes))
 
@@ -109,11 +109,12 @@ def _match_names(reader: FileReader, names: Sequence[str], *, is_given: bool) ->
     n_classes = reader.n_classes
     if len(names) != n_classes:
         raise ParameterError(
-            "{classes} names {n} classes and the file has {n_columns} columns of scores",
+            "{classes} has {n} labels, but the file has {n_columns} score columns. Pass one label "
+            "per column.",
             {"n": len(names), "n_columns": n_classes},
         )
     if len(set(names)) != n_classes:
-        raise ValueError(f"the classes must be different from each other, got {shortened(names)}")
+        raise ValueError(f"Classes must not contain duplicates, got {shortened(names)}.")
     if reader.has_text_labels:
         return _text_rule(reader, names, is_given=is_given)
     if not is_given and (keys := _numbers_of(reader, names)) is not None:
@@ -124,22 +125,19 @@ def _match_names(reader: FileReader, names: Sequence[str], *, is_given: bool) ->
 
 
 def _number_rule(reader: FileReader, names: Sequence[str]) -> LabelRule:
-    """Integers that are not names of columns are the numbers of columns; booleans, fractions and
-    padded numbers may mean something else.
+    """Treat integers that are not column names as column indices.
+
+    Booleans, fractions and padded numbers are rejected, because they may mean something else.
     """
     labels = reader.distinct_labels()
     if reader.label_kind != "int" or not _are_whole(labels):
-        raise ParameterError(
-            "the labels are {labels} and the columns of scores {names}: say which column is which "
-            "by {classes}, in the order of the columns",
-            {"labels": shortened(sorted(labels)), "names": shortened(names)},
-        )
-    note = f"the labels are taken for the numbers of the columns: 0 is {names[0]!r}"
+        raise ParameterError(_UNMATCHED, _values_of(labels, names))
+    note = f"The labels are assumed to be column indices: 0 is {names[0]!r}."
     return LabelRule(tuple(map(str, range(len(names)))), class_values(names), note)
 
 
 def _are_named(reader: FileReader, names: Sequence[str]) -> bool:
-    """Whether every label is the name of a column, or means the same as exactly one of them."""
+    """Whether every label is the name of a column, or has the meaning of exactly one column."""
     labels = reader.distinct_labels()
     if reader.keeps_spelling and labels <= set(names):
         return True
@@ -148,38 +146,45 @@ def _are_named(reader: FileReader, names: Sequence[str]) -> bool:
     are_meant = {meaning(label) for label in labels} <= set(meanings)
     if are_meant and not is_unique:
         raise ParameterError(
-            "the labels {labels} may name several of the columns {names}: say which column is "
-            "which by {classes}, in the order of the columns",
-            {"labels": shortened(sorted(labels)), "names": shortened(names)},
+            "The labels {labels} are ambiguous: several of the columns {names} have the same "
+            "meaning. Pass {classes} with the label of each column, in the order of the columns.",
+            _values_of(labels, names),
         )
     return are_meant
 
 
+_UNMATCHED = (
+    "The labels are {labels}, but the score columns are {names}. Pass {classes} with the label of "
+    "each column, in the order of the columns."
+)
+
+
+def _values_of(labels: Iterable[str], names: Sequence[str]) -> dict[str, object]:
+    return {"labels": shortened(sorted(labels)), "names": shortened(names)}
+
+
 def _numbers_of(reader: FileReader, names: Sequence[str]) -> list[str] | None:
-    """The whole numbers in the names of columns such as p0, p1, if the labels are among them."""
+    """The integers in the names of columns such as p0, p1, if the labels are among them."""
+    # Decide by the names if possible, because the labels cost a pass over the file.
     if _are_whole(names) or not any(_are_whole(keys) for keys in readings(names)):
-        return None  # without a pass over the labels
+        return None
     keys = match_labels(names, reader.distinct_labels())
     return keys if keys is not None and _are_whole(keys) else None
 
 
 def _text_rule(reader: FileReader, names: Sequence[str], *, is_given: bool) -> LabelRule:
-    """Names of columns decide: the order of the alphabet may be another."""
+    """Match text labels by name only: the columns need not be in alphabetical order."""
     if is_given:
         return LabelRule(tuple(names), class_values(names))
     labels = {label.strip() for label in reader.distinct_labels()}
     keys = match_labels(names, labels)
     if keys is None and not labels & set(names) and len(labels) == len(names):
-        raise ParameterError(
-            "the labels are {labels} and the columns of scores {names}: say which column is which "
-            "by {classes}, in the order of the columns",
-            {"labels": shortened(sorted(labels)), "names": shortened(names)},
-        )
+        raise ParameterError(_UNMATCHED, _values_of(labels, names))
     return LabelRule(tuple(keys or names), class_values(keys or names))
 
 
 def class_values(names: Sequence[str]) -> AnyArray:
-    """Names of classes as the library has them: whole numbers as such."""
+    """Labels of classes from their names: integers if all names are integers, else text."""
     return np.array([int(n) for n in names]) if _are_whole(names) else np.array(names, dtype=str)
 
 

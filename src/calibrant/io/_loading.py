@@ -1,5 +1,6 @@
-"""Blocks of rows as one array: in memory if they are few, else in a temporary file that is mapped,
-so files larger than memory can be fitted.
+"""Concatenation of blocks of rows, in memory or in a memory-mapped temporary file.
+
+The temporary file allows fits to data sets that are larger than memory.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ LOADED_BYTES = 2**28
 
 
 def load_blocks(blocks: Iterator[FloatArray], limit: int = LOADED_BYTES) -> FloatArray:
-    """All rows of some blocks.
+    """Concatenate blocks of rows.
 
-    Beyond ``limit`` bytes they are a read-only map of a file in the folder of temporary files
-    (``TMPDIR``). The file has the type of the first block and no name, and is gone with the map.
+    Beyond ``limit`` bytes, the result is a read-only memory map of a temporary file (in
+    ``TMPDIR``). The file has the dtype of the first block and no name, so the system removes it
+    together with the map.
     """
     first: list[FloatArray] = []
     n_bytes = 0
@@ -34,7 +36,7 @@ def load_blocks(blocks: Iterator[FloatArray], limit: int = LOADED_BYTES) -> Floa
 def _map_blocks(first: list[FloatArray], others: Iterator[FloatArray]) -> FloatArray:
     dtype, shape, n_rows = first[0].dtype, first[0].shape[1:], 0
     with tempfile.TemporaryFile(prefix="calibrant-") as file:
-        while first:  # one after the other, so the memory of those that are written is free
+        while first:  # pop each block, so its memory is free after it was written
             n_rows += len(first[0])
             file.write(np.ascontiguousarray(first.pop(0)).data)
         for block in others:

@@ -1,6 +1,4 @@
-"""Tables of predictions, read as blocks of rows: scores, and if asked for labels, weights and all
-columns.
-"""
+"""Readers of prediction tables, block by block: scores, labels, weights and other columns."""
 
 from __future__ import annotations
 
@@ -23,31 +21,30 @@ from calibrant._typing import AnyArray, FloatArray
 from calibrant.io._roles import FileOptions, ModelScores, choose_columns
 
 _MAX_CLASSES = 10_000
-"""Different labels beyond which a column is something else, such as an identifier."""
+"""A column with more different values is not a label but, for example, an identifier."""
 
 _MAX_BYTES = 2**28
-"""Bytes that a file may announce whatever its size."""
+"""Uncompressed bytes that a file may declare, whatever its size."""
 
 _MAX_COMPRESSION = 500
-"""Times its own size that a larger file may announce: predictions that differ from row to row do
-not compress so well."""
+"""Largest accepted compression ratio of larger files. Predictions that differ from row to row
+compress less."""
 
 
 def check_size(path: Path, n_bytes: int) -> None:
-    """Raise if a file announces far more bytes than it can hold, before memory is taken for
-    them.
-    """
+    """Raise if a file declares far more bytes than it can hold, before memory is allocated."""
     size = path.stat().st_size
     if n_bytes > max(_MAX_BYTES, _MAX_COMPRESSION * size):
         raise ValueError(
-            f"{path} has {size:,} bytes and says that it holds {n_bytes:,}: it is damaged, or "
-            f"packed so well that its rows must be all alike; unpack it first if you trust it"
+            f"{path} has {size:,} bytes, but declares {n_bytes:,} bytes of data, so it is probably "
+            "damaged. If you trust it, decompress it first."
         )
 
 
 class FileBlock(NamedTuple):
-    """Rows of a file from ``start`` on: scores, labels as an Arrow array, weights, and a table of
-    the columns that were read.
+    """Rows of a file, starting at row ``start``.
+
+    Scores, labels as an Arrow array, weights, and a table of the columns that were read.
     """
 
     start: int
@@ -60,10 +57,10 @@ class FileBlock(NamedTuple):
 class FileReader(ABC):
     """Reads a file of predictions block by block.
 
-    ``names`` are the classes that the score columns are named after, ``kinds`` the types of all
-    columns, ``top_labels`` the columns of the labels of top scores. ``label_kind`` is the type of
-    the labels, "bool" among them; ``keeps_spelling`` tells that "01" and "1" are different labels.
-    ``note`` states what was guessed.
+    ``names`` are the classes in the names of the score columns, ``kinds`` the types of all columns,
+    and ``top_labels`` the columns of the labels of top scores. ``label_kind`` is the type of the
+    labels, which may also be "bool". If ``keeps_spelling`` is set, "01" and "1" are different
+    labels. ``note`` describes the roles of columns that were guessed.
     """
 
     path: Path
@@ -96,7 +93,7 @@ class FileReader(ABC):
         """The rows, with a table of all columns if asked for."""
 
     def distinct_labels(self) -> set[str]:
-        """The different labels of the file as text, in one pass over its label column alone."""
+        """The different labels of the file as text; reads the label column once."""
         return self._distinct_labels
 
     @cached_property
@@ -106,8 +103,8 @@ class FileReader(ABC):
             labels.update(as_text(column).unique().drop_null().to_pylist())
             if len(labels) > _MAX_CLASSES:
                 raise ValueError(
-                    f"the label column holds more than {_MAX_CLASSES:,} different values: is it "
-                    f"the label?"
+                    f"The label column has more than {_MAX_CLASSES:,} different values. Check that "
+                    "it is the label."
                 )
         return labels
 
@@ -115,11 +112,11 @@ class FileReader(ABC):
     def _label_blocks(self) -> Iterator[Any]: ...
 
     def text_column(self, name: str) -> list[str | None]:
-        """One of ``kinds`` as text, for all rows."""
+        """The column ``name`` of all rows, as text."""
         raise NotImplementedError
 
     def locate(self, message: str) -> str:
-        """A message about a row and a column of scores, with their names in the file."""
+        """A message about a row and a column, with their line and name in the file."""
         return message
 
 
@@ -130,14 +127,14 @@ def open_reader(
     model: ModelScores | None = None,
     keeps_text: bool = False,
 ) -> FileReader:
-    """The reader of a file; ``keeps_text`` leaves the columns of a CSV file as they are written."""
+    """Open a reader; ``keeps_text`` returns the columns of a CSV file as text, unchanged."""
     path = options.path
     if path.is_dir():
-        raise ValueError(f"{path} is a directory: give a file")
+        raise ValueError(f"{path} is a directory. Pass a file.")
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    if not path.is_file():  # files are read several times, and a pipe only once
-        raise ValueError(f"{path} is a pipe or a device: copy it to a regular file first")
+        raise FileNotFoundError(f"File {path} does not exist.")
+    if not path.is_file():  # files are read several times, which a pipe does not allow
+        raise ValueError(f"{path} is a pipe or a device. Copy it to a regular file first.")
     ending = path.suffix.lower()
     if ending in (".npz", ".npy"):
         from calibrant.io._array_reader import ArrayReader
@@ -154,13 +151,14 @@ def open_reader(
     if ending in (".arrow", ".feather"):
         return ArrowReader(options, needs_label=needs_label, model=model)
     raise ValueError(
-        f"{path} has an ending that is not known: CSV, Parquet, Arrow, .npz and .npy files are read"
+        f"{path} has an unknown file extension. Pass a file with the extension .csv, .tsv, .txt, "
+        ".parquet, .pq, .arrow, .feather, .npz or .npy."
     )
 
 
 @contextmanager
 def _named_errors(path: Path, names: list[str] | None = None) -> Iterator[None]:
-    """Arrow's errors with the name of the file, and of the column where they give its number."""
+    """Add the name of the file to Arrow's errors, and replace column numbers by names."""
     try:
         yield
     except pa.ArrowException as error:
@@ -174,7 +172,7 @@ def _named_errors(path: Path, names: list[str] | None = None) -> Iterator[None]:
 
 
 def as_text(labels: Any) -> Any:
-    """Labels as an array of text; whole numbers without a decimal point, booleans as 0 and 1."""
+    """Labels as an array of text: integers without a decimal point, booleans as 0 and 1."""
     if isinstance(labels, pa.ChunkedArray):
         labels = labels.combine_chunks()
     if pa.types.is_dictionary(labels.type):
@@ -186,10 +184,11 @@ def as_text(labels: Any) -> Any:
             labels = labels.cast(pa.int64())
         except pa.ArrowInvalid:
             raise ValueError(
-                "labels must be names or whole numbers, and the label column holds fractions"
+                "Labels must be text or integers, but the label column holds other numbers. Check "
+                "that it is the label."
             ) from None
     if pa.types.is_nested(labels.type):
-        raise ValueError(f"labels must be names or whole numbers, not of type {labels.type}")
+        raise ValueError(f"Labels must be text or integers, got values of type {labels.type}.")
     return labels.cast(pa.string())
 
 
@@ -207,7 +206,7 @@ def _kind(dtype: Any) -> str:
 
 
 class TableReader(FileReader):
-    """Reads a file of named columns; a format says how its schema and its batches are read."""
+    """Reads a file of named columns; subclasses read the schema and batches of their format."""
 
     def __init__(
         self, options: FileOptions, *, needs_label: bool, model: ModelScores | None
@@ -218,7 +217,8 @@ class TableReader(FileReader):
         repeated = [name for name, times in Counter(self.schema.names).items() if times > 1]
         if repeated:
             raise ValueError(
-                f"{self.path} has several columns {sorted(repeated)[0]!r}: names must be different"
+                f"{self.path} has several columns {sorted(repeated)[0]!r}. Rename or remove "
+                "duplicate columns."
             )
         self.kinds = {field.name: _kind(field.type) for field in self.schema}
         self.columns = choose_columns(self.kinds, options, needs_label=needs_label, model=model)
@@ -257,7 +257,7 @@ class TableReader(FileReader):
             yield block
             start += batch.num_rows
         if start == 0:
-            raise ValueError(f"{self.path} has no rows")
+            raise ValueError(f"{self.path} has no rows.")
 
     def _read_batches(self, names: list[str], rows: int) -> Iterator[Any]:
         with _named_errors(self.path, self.schema.names):
@@ -286,7 +286,7 @@ class TableReader(FileReader):
             place = int(match[1])
             if place >= len(scores):
                 return match[0]
-            # Messages are templates, in which braces stand for parameters.
+            # Messages are templates in which braces are parameters, so escape those of names.
             return f"column {scores[place]!r}".replace("{", "{{").replace("}", "}}")
 
         return re.sub(r"\bcolumn (\d+)", named, message, count=1)
@@ -294,7 +294,7 @@ class TableReader(FileReader):
     def _numbers(self, batch: Any, name: str) -> AnyArray:
         column = batch.column(name)
         if self.kinds[name] == "text":
-            import pyarrow.compute as pc  # not at once: it takes long to import
+            import pyarrow.compute as pc  # imported late, because the import is slow
 
             column = pc.utf8_rtrim(column.cast(pa.string()), "% ")
         if not pa.types.is_floating(column.type):
@@ -316,7 +316,7 @@ class ParquetReader(TableReader):
             return file.schema_arrow
 
     def _open(self) -> Any:
-        import pyarrow.parquet as pa_parquet  # not at once: it takes long to import
+        import pyarrow.parquet as pa_parquet  # imported late, because the import is slow
 
         return pa_parquet.ParquetFile(self.path, pre_buffer=False)
 
@@ -328,7 +328,8 @@ class ParquetReader(TableReader):
 class ArrowReader(TableReader):
     """Reads an Arrow file (version 2 of Feather), in the batches that it holds.
 
-    The file is not mapped: one that shrinks while it is read would end the process.
+    The file is not memory-mapped, because a file that shrinks while it is read would crash the
+    process.
     """
 
     def _read_schema(self) -> Any:
@@ -346,7 +347,7 @@ class ArrowReader(TableReader):
         with self._open([place_of[name] for name in names]) as file:
             for place in range(file.num_record_batches):
                 batch = file.get_batch(place)
-                # Offsets of damaged files point outside of their buffers.
+                # In a damaged file, offsets may point outside of their buffers.
                 batch.validate(full=True)
                 batch = batch.select(names)
                 for start in range(0, batch.num_rows, rows):

@@ -1,7 +1,7 @@
-"""The names of classes in saved files: those of this package, and those that others register.
+"""The names of classes in saved files: those of this package and registered ones.
 
-A file never says where to import a class from; it holds a name, and this table says what the name
-means. So nothing is run that the user did not import and register beforehand.
+A file never says where to import a class from. It holds a name, and this table maps the name to a
+class. So no code runs that the user did not import and register before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CALIBRATORS = tuple(
 )
 """Names of the calibrators of this package."""
 
-_OURS: Mapping[str, str] = {
+_INTERNAL: Mapping[str, str] = {
     **{name: _HOMES[name] for name in CALIBRATORS},
     "TrainingSummary": "base._training",
     "Gain": "inference",
@@ -33,33 +33,40 @@ _OURS: Mapping[str, str] = {
 file names one of their classes, because imports take most of the time of a command."""
 
 LONGEST_NAME = 200
-"""Characters of a registered name: it is read back in errors."""
+"""Maximum length of a registered name, because error messages repeat it."""
 
-_theirs: dict[str, type] = {}
+_external: dict[str, type] = {}
+"""Registered classes of other packages."""
 
 AnyCalibrator = TypeVar("AnyCalibrator", bound=type[Calibrator])
 
 
 def register(cls: AnyCalibrator, name: str | None = None) -> AnyCalibrator:
-    """Let `save` and `load` know a calibrator that is not of this package.
+    """Register a calibrator of another package, so `save` and `load` accept it.
 
     Parameters
     ----------
     cls : subclass of `calibrant.base.Calibrator`
-        Its parameters and its fitted attributes (``name_``) are what is written; ``load`` calls it
-        with the former and sets the latter, once they are what its ``fitted_values`` declare.
+        `save` writes its parameters and fitted attributes (``name_``). `load` calls it with the
+        parameters, checks the fitted attributes against its ``fitted_values``, and sets them.
     name : str, optional
-        What files call it, for as long as there are files; by default the name of the class.
-        ``"package.Class"`` keeps it apart from those of others.
+        Name of the class in files. By default the name of the class. Use ``"package.Class"`` to
+        avoid conflicts with other packages, and do not change it as long as files exist.
 
     Returns
     -------
-    cls : so that ``@register`` decorates a class
+    cls : type
+        The class itself, so ``@register`` works as a decorator.
 
     Raises
     ------
     ValueError
-        For a name that is taken: those of this package always are.
+        If another class has the name. The names of this package are reserved.
+
+    See Also
+    --------
+    save : Write a fitted calibrator to a file.
+    load : Read a calibrator from a file.
 
     Examples
     --------
@@ -70,19 +77,20 @@ def register(cls: AnyCalibrator, name: str | None = None) -> AnyCalibrator:
     'Lukewarm'
     """
     if not (inspect.isclass(cls) and issubclass(cls, Calibrator)) or inspect.isabstract(cls):
-        raise TypeError(f"register takes a class made of calibrant.base.Calibrator, got {cls!r}")
+        raise TypeError(
+            f"register needs a concrete subclass of calibrant.base.Calibrator, got {cls!r}."
+        )
     name = cls.__name__ if name is None else name
     _check_name(name)
-    if name in _OURS or not _is_same(_theirs.get(name, cls), cls):
+    if name in _INTERNAL or not _is_same(_external.get(name, cls), cls):
         raise ValueError(
-            f"{name!r} is the name of another calibrator already: register "
-            f"{cls.__module__}.{cls.__qualname__} by a name of its own, such as "
-            f"name='my_package.{cls.__name__}'"
+            f"{name!r} is already the name of another calibrator. Pass another name for "
+            f"{cls.__module__}.{cls.__qualname__}, such as name='my_package.{cls.__name__}'."
         )
-    other = next((n for n, known in _theirs.items() if known is cls and n != name), None)
+    other = next((key for key, entry in _external.items() if entry is cls and key != name), None)
     if other is not None:
-        raise ValueError(f"{cls.__qualname__} is registered as {other!r} already")
-    _theirs[name] = cls
+        raise ValueError(f"{cls.__qualname__} is already registered as {other!r}.")
+    _external[name] = cls
     return cls
 
 
@@ -90,19 +98,19 @@ class _Registered(Mapping[str, type]):
     """Classes by their names in files; those of this package are imported when they are used."""
 
     def __getitem__(self, name: str) -> type:
-        if name in _OURS:
-            found: type = getattr(import_module(f"calibrant.{_OURS[name]}"), name)
-            return found
-        return _theirs[name]
+        if name in _INTERNAL:
+            cls: type = getattr(import_module(f"calibrant.{_INTERNAL[name]}"), name)
+            return cls
+        return _external[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in _OURS or name in _theirs
+        return name in _INTERNAL or name in _external
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*_OURS, *_theirs])
+        return iter([*_INTERNAL, *_external])
 
     def __len__(self) -> int:
-        return len(_OURS) + len(_theirs)
+        return len(_INTERNAL) + len(_external)
 
 
 def registered() -> Mapping[str, type]:
@@ -114,11 +122,14 @@ def _check_name(name: str) -> None:
     parts = name.split(".") if isinstance(name, str) else [""]
     if not all(part.isidentifier() for part in parts) or len(name) > LONGEST_NAME:
         raise ValueError(
-            f"name must be words with dots between them, such as 'my_package.MyCalibrator', got "
-            f"{name!r}"
+            f"name must consist of identifiers with dots between them, such as "
+            f"'my_package.MyCalibrator', got {name!r}."
         )
 
 
-def _is_same(known: type, cls: type) -> bool:
-    """Whether a class is the one that is known, or its definition run again, as in a notebook."""
-    return (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__)
+def _is_same(registered_class: type, cls: type) -> bool:
+    """Whether two classes are the same, or one is a second definition, as in a notebook."""
+    return (registered_class.__module__, registered_class.__qualname__) == (
+        cls.__module__,
+        cls.__qualname__,
+    )

@@ -1,4 +1,4 @@
-"""Which columns of a table are scores, labels and weights: by the options, names and types."""
+"""Roles of the columns of a table: scores, labels and weights, by options, names and types."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ Kinds = Mapping[str, str]
 
 @dataclass(frozen=True)
 class FileOptions:
-    """What the user says about a file. ``proba``, ``logits`` and ``log_proba`` are patterns
-    (``p_*``) or lists of columns (``a,b,c``).
+    """The user's description of a file.
+
+    ``proba``, ``logits`` and ``log_proba`` are patterns (``p_*``) or lists of columns (``a,b,c``).
     """
 
     path: Path
@@ -62,7 +63,7 @@ class FileOptions:
     percent: bool = False
 
     def arguments(self) -> Iterator[str]:
-        """The same for a command line; folders are left out."""
+        """The arguments of a command line with the same meaning, without folders."""
         yield self.path.name
         for name in ("label", *KINDS, "weight", "split", "sep", "decimal"):
             value = getattr(self, name)
@@ -75,19 +76,20 @@ class FileOptions:
 
     @property
     def inputs(self) -> str | None:
-        """The kind of scores, if the user says it."""
-        given = [kind for kind in KINDS if getattr(self, kind)]
-        if len(given) > 1:
+        """The kind of scores, if the user declares it."""
+        declared = [kind for kind in KINDS if getattr(self, kind)]
+        if len(declared) > 1:
             raise ParameterError(
-                f"{{{given[0]}}} and {{{given[1]}}} exclude each other: scores are "
-                f"{KINDS[given[0]]} or {KINDS[given[1]]}"
+                f"Scores are either {KINDS[declared[0]]} or {KINDS[declared[1]]}. Pass "
+                f"{{{declared[0]}}} or {{{declared[1]}}}, not both."
             )
-        return given[0] if given else None
+        return declared[0] if declared else None
 
 
 class ModelScores(NamedTuple):
-    """The scores that a fitted model takes: labels of the columns, the kind of scores, and the
-    names of the columns of the fit, if they are known.
+    """The scores that a fitted model accepts.
+
+    The labels of the columns, the kind of scores, and the names of the columns at fit, if known.
     """
 
     classes: AnyArray
@@ -102,9 +104,7 @@ class ModelScores(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that are read. ``names`` are the classes that the score columns are named
-    after.
-    """
+    """The columns that are read; ``names`` are the classes in the names of the score columns."""
 
     scores: tuple[str, ...]
     names: tuple[str, ...]
@@ -122,18 +122,18 @@ class Columns:
         return [*self.scores, *self.top_labels, *others]
 
     def summary(self) -> str:
-        """What is read as what, in a sentence."""
-        label = f", {self.label!r} as the label" if self.label else ""
+        """A sentence about the roles of the columns."""
+        label = f", and {self.label!r} as the label" if self.label else ""
         return (
-            f"reading {shortened(self.scores)} as {KINDS[self.inputs]} of "
-            f"{max(2, len(self.scores))} classes{label}"
+            f"Reading {shortened(self.scores)} as {KINDS[self.inputs]} of "
+            f"{max(2, len(self.scores))} classes{label}."
         )
 
 
 def choose_columns(
     kinds: Kinds, options: FileOptions, *, needs_label: bool, model: ModelScores | None = None
 ) -> Columns:
-    """The columns of a table that are read, for a model if there is one."""
+    """Choose the columns to read, for a model if there is one."""
     label = _find_column(kinds, options.label, "label")
     if label is None and needs_label:
         label = _guess_label(kinds)
@@ -144,7 +144,7 @@ def choose_columns(
         _reject_top_output(others if model is not None else ())
         return _top_columns(others, label, weight)
     scores, names, inputs = _choose_scores(others, kinds, options, model)
-    # Percent signs make a column of text.
+    # With percent signs, a column of scores has the type text.
     _check_numeric([] if options.percent else scores, kinds, is_score=True)
     _check_different(scores, names)
     was_guessed = options.inputs is None or (options.label is None and label is not None)
@@ -157,19 +157,20 @@ def has_top_scores(columns: Iterable[str]) -> bool:
 
 
 def _top_columns(columns: Sequence[str], label: str | None, weight: str | None) -> Columns:
-    """The columns ``top1_label``, ``top1_logprob``, ... for every rank without a gap, and
-    ``rest_logprob`` if the tail mass was written.
+    """The columns ``top1_label``, ``top1_logprob``, ... of all ranks.
+
+    ``rest_logprob`` is added if the file holds the tail mass.
     """
     ranks = sorted(int(match[1]) for name in columns if (match := _TOP_LABEL.fullmatch(name)))
     scores = [f"top{rank}_logprob" for rank in ranks]
     if ranks != list(range(1, len(ranks) + 1)) or not set(scores) <= set(columns):
         raise ValueError(
-            "columns top1_label, top1_logprob, top2_label, ... must be there for every rank; the "
-            f"file has {shortened(columns)}"
+            "The file needs columns top1_label, top1_logprob, top2_label, ... for every rank, but "
+            f"has {shortened(columns)}. Add the missing columns."
         )
-    rest = [TAIL_COLUMN] if TAIL_COLUMN in columns else []
+    tail = [TAIL_COLUMN] if TAIL_COLUMN in columns else []
     labels = tuple(f"top{rank}_label" for rank in ranks)
-    return Columns((*scores, *rest), (), "log_proba", label, weight, False, labels)
+    return Columns((*scores, *tail), (), "log_proba", label, weight, False, labels)
 
 
 def _choose_scores(
@@ -188,13 +189,13 @@ def _choose_scores(
 
 
 def _find_column(kinds: Kinds, name: str | None, parameter: str) -> str | None:
-    """The column of a name; blanks around it do not matter if one column is named so."""
+    """The column with a name; surrounding blanks are ignored if that identifies one column."""
     if name is None or name in kinds:
         return name
     matches = [column for column in kinds if column.strip() == name.strip()]
     if len(matches) != 1:
         raise ParameterError(
-            f"there is no column {{name!r}} ({{{parameter}}}); the file has {{columns}}",
+            f"The file has no column {{name!r}} ({{{parameter}}}). Its columns are {{columns}}.",
             {"name": name, "columns": shortened(list(kinds))},
         )
     return matches[0]
@@ -208,7 +209,7 @@ def _guess_label(kinds: Kinds) -> str:
         if len(matches) == 1 and matches[0].strip().lower() not in NEVER_LABELS:
             return matches[0]
     raise ParameterError(
-        "which column is the label? Say so by {label}; the file has {columns}",
+        "The label column is ambiguous. Pass {label:'NAME'} with one of {columns}.",
         {"columns": shortened(list(kinds))},
     )
 
@@ -216,7 +217,7 @@ def _guess_label(kinds: Kinds) -> str:
 def _match_pattern(
     columns: Sequence[str], pattern: str, inputs: str
 ) -> tuple[list[str], list[str]]:
-    """Columns that a pattern or a list names, and the classes that they are named after."""
+    """The columns in a pattern or list, and the classes in their names."""
     if "*" not in pattern:
         kinds = dict.fromkeys(columns, "")
         listed = [str(_find_column(kinds, name.strip(), inputs)) for name in pattern.split(",")]
@@ -224,7 +225,7 @@ def _match_pattern(
     matches = [name for name in columns if fnmatchcase(name.strip(), pattern)]
     if not matches:
         raise ParameterError(
-            f"no column matches {{pattern!r}} ({{{inputs}}}); the file has {{columns}}",
+            f"No column matches {{pattern!r}} ({{{inputs}}}). The columns are {{columns}}.",
             {"pattern": pattern, "columns": shortened(columns)},
         )
     before, _, after = pattern.partition("*")
@@ -241,7 +242,7 @@ def _guess_scores(columns: Sequence[str], kinds: Kinds) -> tuple[list[str], list
         patterns = [f"{PREFIXES[inputs][0]}*" for inputs in several]
         choices = [f"{{{kind}:{name!r}}}" for kind, name in zip(several, patterns, strict=True)]
         raise ParameterError(
-            f"the file has columns {' and '.join(patterns)}: say which by {' or '.join(choices)}"
+            f"The file has columns {' and '.join(patterns)}. Pass {' or '.join(choices)}."
         )
     if several:
         return *by_prefix[several[0]], several[0]
@@ -249,15 +250,16 @@ def _guess_scores(columns: Sequence[str], kinds: Kinds) -> tuple[list[str], list
     if len(floats) > 1 and len(floats) == len(columns):
         return floats, [name.strip() for name in floats], "proba"
     raise ParameterError(
-        "which columns are the scores? Say so by {proba} or {logits}, as in {proba:'p_*'}; there "
-        "are {columns}",
+        "The score columns are ambiguous. Pass a pattern or a list, for example {proba:'p_*'} or "
+        "{logits:'z_*'}. The columns are {columns}.",
         {"columns": shortened(columns)},
     )
 
 
 def _with_prefix(columns: Sequence[str], inputs: str) -> tuple[list[str], list[str]]:
-    """Columns that begin as columns of such scores do, and the classes that they are named after;
-    of several beginnings the one of most columns.
+    """The columns with the usual prefix of such scores, and the classes in their names.
+
+    If there are several prefixes, the one with most columns is used.
     """
     prefix = max(PREFIXES[inputs], key=lambda start: len(_beginning_with(start, columns)))
     scores = _beginning_with(prefix, columns)
@@ -269,8 +271,10 @@ def _beginning_with(prefix: str, columns: Sequence[str]) -> list[str]:
 
 
 def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[str], list[str]]:
-    """The columns of the fit, or those that are named after the classes of the model, in its order,
-    or numbered from 0 on.
+    """The score columns for a model, and its classes.
+
+    They are the columns of the fit, or columns that are named after the classes of the model, or
+    columns that are numbered from 0.
     """
     names = list(model.names)
     if model.columns and set(model.columns) <= set(columns):
@@ -282,8 +286,8 @@ def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[st
     if len(matches) > 1:
         first, second = (column_of[names[0]] for column_of in matches[:2])
         raise ParameterError(
-            "the file has several columns for class {name!r}, {first!r} and {second!r}: say which "
-            f"are the scores by {{{model.inputs}:'a,b,...'}}",
+            "The file has several columns for class {name!r}, {first!r} and {second!r}. Pass "
+            f"{{{model.inputs}:'a,b,...'}} with the names of the score columns.",
             {"name": names[0], "first": first, "second": second},
         )
     if matches:
@@ -292,8 +296,9 @@ def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[st
     if list(prefixed) == _numbered(names):
         return list(prefixed.values()), names
     raise ParameterError(
-        "the model has {n} classes ({names}) and takes {kind}: say which columns hold them, in "
-        f"this order, by {{{model.inputs}:'a,b,...'}}; the file has {{columns}}",
+        "The model needs {kind} of {n} classes ({names}), but no columns are named after them. "
+        f"Pass {{{model.inputs}:'a,b,...'}} with the columns in this order. The file has "
+        "{columns}.",
         {
             "n": len(names),
             "names": shortened(names),
@@ -304,16 +309,17 @@ def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[st
 
 
 def _named_after(prefix: str, columns: Sequence[str]) -> dict[str, str]:
-    """Columns with a prefix, by the classes that they are named after."""
+    """Columns with a prefix, by the class in their name."""
     return {name.strip().removeprefix(prefix): name for name in _beginning_with(prefix, columns)}
 
 
 def _reject_output(columns: Sequence[str], model: ModelScores, first: str) -> None:
-    """Probabilities that were calibrated must not be calibrated again."""
+    """Raise if probabilities are calibrated already."""
     if model.inputs == "proba" and {first, f"raw_{first}"} <= set(columns):
         raise ParameterError(
-            "the file holds {first!r} and 'raw_{first}': it was written by calibrant apply, and is "
-            "calibrated already; to do it again from what it was, say {proba:'raw_p_*'}",
+            "The file has columns {first!r} and 'raw_{first}', so it was written by calibrant "
+            "apply and is calibrated already. Pass {proba:'raw_p_*'} to calibrate the original "
+            "scores again.",
             {"first": first},
         )
 
@@ -329,8 +335,9 @@ def _reject_top_output(columns: Sequence[str]) -> None:
 def _order_for_model(
     scores: list[str], names: list[str], model: ModelScores, *, is_list: bool
 ) -> tuple[list[str], list[str]]:
-    """Columns in the order of the classes of a model: by their names, or, if a list names other
-    columns, or a pattern numbers, as they are.
+    """Columns in the order of the classes of a model.
+
+    They are matched by name. A list of other names, or a pattern with numbers, keeps its order.
     """
     wanted = list(model.names)
     order = match_columns(names, wanted)
@@ -342,14 +349,15 @@ def _order_for_model(
     if len(scores) != len(wanted):
         values |= {"n_columns": len(scores), "columns": shortened(scores)}
         raise ParameterError(
-            "the model has {n} classes ({wanted}) and {n_columns} columns were named: {columns}",
+            "The model has {n} classes ({wanted}), but {n_columns} score columns were passed "
+            "({columns}). Pass one column per class.",
             values,
         )
     if not set(names) & set(wanted) and (is_list or names == _numbered(wanted)):
         return scores, wanted
     raise ParameterError(
-        "the columns are called after the classes {names} and the model has {wanted}: list the "
-        f"columns in this order by {{{model.inputs}:'a,b,...'}}",
+        "The columns are named after the classes {names}, but the model has {wanted}. Pass "
+        f"{{{model.inputs}:'a,b,...'}} with the columns in the order of the model.",
         values,
     )
 
@@ -362,7 +370,9 @@ def _check_different(scores: Sequence[str], names: Sequence[str]) -> None:
     for listed in (scores, names):
         repeated = [name for name, times in Counter(listed).items() if times > 1]
         if repeated:
-            raise ValueError(f"the scores name {repeated[0]!r} twice: a class has one column")
+            raise ValueError(
+                f"{repeated[0]!r} occurs twice among the score columns. Pass one column per class."
+            )
 
 
 def _check_numeric(columns: Sequence[str], kinds: Kinds, *, is_score: bool = False) -> None:
@@ -370,8 +380,8 @@ def _check_numeric(columns: Sequence[str], kinds: Kinds, *, is_score: bool = Fal
     if text:
         content = {"other": "neither numbers nor text"}.get(kinds[text[0]], kinds[text[0]])
         # A weight cannot be a percentage, so only scores get the hint.
-        hint = ". Pass {percent:True} for percentages such as 95%" if is_score else ""
+        hint = " Pass {percent:True} for percentages such as 95%." if is_score else ""
         raise ParameterError(
-            f"column {{name!r}} should hold numbers, but holds {{content}}{hint}",
+            f"Column {{name!r}} must hold numbers, but holds {{content}}.{hint}",
             {"name": text[0], "content": content},
         )

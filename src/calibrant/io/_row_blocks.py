@@ -1,4 +1,4 @@
-"""Predictions that are read as blocks of rows, any number of times: more than memory holds."""
+"""Predictions that are read as blocks of rows at every pass, for data larger than memory."""
 
 from __future__ import annotations
 
@@ -17,28 +17,34 @@ from calibrant._validation import as_array, check_classes
 
 
 class RowBlocks(ChunkedScores):
-    """Predictions that a function returns block by block, and returns again at each pass.
+    """Predictions that a function returns block by block, for data larger than memory.
 
-    Pass ``scores``, ``labels`` and ``weight`` in place of arrays to everything that is a sum over
-    rows: most fits, `evaluate`, the metrics. A few blocks are in memory at a time; threads work on
-    some while the next one is read.
+    Pass ``scores``, ``labels`` and ``weight`` in place of arrays to most fits, `evaluate` and the
+    metrics. They call the function once per pass. Only a few blocks are in memory at a time.
 
     Parameters
     ----------
     read : callable without arguments
-        Returns an iterable of blocks that starts with the first row at each call: tuples
-        ``(scores, labels)`` or ``(scores, labels, weights)``.
+        Returns an iterable of blocks, which starts with the first row at each call. A block is a
+        tuple ``(scores, labels)`` or ``(scores, labels, weights)``.
     n_rows : int, optional
         Number of all rows, if it is known, for the progress bar.
-    classes : labels of the columns, optional
+    classes : array-like, optional
+        Labels of the columns.
     progress : bool
-        Show a bar for each pass, if there is a terminal.
+        Show a progress bar for each pass, if there is a terminal.
 
     Attributes
     ----------
     scores, labels, weight
-        Stand for all rows; ``weight`` is None if blocks have none.
+        Placeholders for the columns of all rows. ``weight`` is None if blocks have no weights.
     n_classes : int
+        Number of columns.
+
+    See Also
+    --------
+    open_scores : Open a file of predictions.
+    ScoreChunks : Scores that another system holds in chunks.
 
     Examples
     --------
@@ -69,12 +75,12 @@ class RowBlocks(ChunkedScores):
 
     @property
     def scores(self) -> RowBlocks:
-        """Stands for the scores of all rows."""
+        """Placeholder for the scores of all rows."""
         return self
 
     @property
     def weight(self) -> BlockColumn | None:
-        """Stands for the weights of all rows."""
+        """Placeholder for the weights of all rows."""
         has_none = len(self._first) < 3 or self._first[2] is None
         return None if has_none else BlockColumn(self, "weights")
 
@@ -83,10 +89,10 @@ class RowBlocks(ChunkedScores):
         self._started = iter(self.read())
         for block in self._started:
             return block
-        raise ValueError("there are no blocks: read() must give at least one, at every call")
+        raise ValueError("read() returned no blocks. It must return at least one at every call.")
 
     def _blocks(self) -> Iterator[tuple[Any, ...]]:
-        """All blocks; a pass whose first block was looked at goes on, so it is not read twice."""
+        """All blocks. If the first block was inspected, the pass continues after it."""
         started, self._started = self._started, None
         if started is not None:
             yield self._first
@@ -118,13 +124,13 @@ class RowBlocks(ChunkedScores):
     def chunks(self) -> Iterator[Chunk]:
         """The blocks, from the first row on: one pass."""
         start = 0
-        for scores, labels, *rest in self._blocks():
-            yield Chunk(scores, labels, rest[0] if rest else None, start)
+        for scores, labels, *weights in self._blocks():
+            yield Chunk(scores, labels, weights[0] if weights else None, start)
             start += len(scores)
         if self._n_rows_read not in (None, start):
             raise ValueError(
-                f"read() gave {start:,} rows, and {self._n_rows_read:,} before: it must begin anew "
-                "with the first row at every call"
+                f"read() returned {start:,} rows, but {self._n_rows_read:,} rows before. It must "
+                "start with the first row at every call."
             )
         self._n_rows_read = start
 
@@ -134,7 +140,7 @@ class RowBlocks(ChunkedScores):
 
 
 class BlockColumn:
-    """Stands for the labels, or the weights, of `RowBlocks`."""
+    """Placeholder for the labels, or the weights, of `RowBlocks`."""
 
     def __init__(self, blocks: RowBlocks, name: str) -> None:
         self.blocks, self.name = blocks, name
@@ -150,7 +156,7 @@ class BlockColumn:
 
 
 class BlockSource(ChunkSource):
-    """The blocks with their labels and weights, or with those of an array of all rows.
+    """The blocks with their labels and weights, which may also be arrays of all rows.
 
     Group columns are arrays of all rows.
     """
@@ -165,7 +171,7 @@ class BlockSource(ChunkSource):
         self.blocks, self.n_rows = blocks, blocks.n_rows
         self._columns = [_check_column(blocks, column) for column in (y, weight, *groups)]
         classes = blocks.classes if isinstance(self._columns[0], BlockColumn) else None
-        # Column numbers need no lookup.
+        # Labels that are column numbers need no lookup.
         is_numbered = classes is not None and np.array_equal(classes, np.arange(self.n_columns))
         self.classes = None if is_numbered else classes
 
@@ -199,7 +205,7 @@ class BlockSource(ChunkSource):
         )
 
     def _with_columns(self) -> Iterator[Chunk]:
-        """Blocks with the labels, weights and groups that were asked for."""
+        """Blocks with the labels, weights and groups that the caller passed."""
         n_rows = 0
         for chunk in self.blocks.chunks():
             n_rows = chunk.start + len(chunk.scores)
@@ -209,18 +215,24 @@ class BlockSource(ChunkSource):
         for column in self._columns:
             if isinstance(column, np.ndarray) and len(column) != n_rows:
                 raise ValueError(
-                    f"rows do not match: {len(column):,} labels, weights or groups, {n_rows:,} "
-                    "scores"
+                    f"Labels, weights and groups must have one entry per row of scores, but there "
+                    f"are {len(column):,} entries and {n_rows:,} rows."
                 )
 
 
 class ScoreChunks(ChunkedScores, ChunkSource):
     """Scores that another system holds in chunks, such as the tables of a cluster.
 
-    A subclass applies a function to each chunk where it is stored. Pass an instance in place of an
-    array of scores, with None for the labels, which come with the chunks. A chunk is
-    ``Chunk(scores, labels, weights, start)``: labels are column numbers or values of ``classes``,
-    weights may be None, and ``start`` is the number of the first row, for error messages.
+    Define ``map_chunks`` in a subclass, which applies a function to each chunk where it is stored.
+    Pass an instance in place of an array of scores, and None for the labels, which come with the
+    chunks. A chunk is ``Chunk(scores, labels, weights, start)``: labels are column numbers or
+    values of ``classes``, weights may be None, and ``start`` is the number of the first row, for
+    error messages.
+
+    See Also
+    --------
+    RowBlocks : Predictions that a function returns block by block.
+    Chunk : Consecutive rows with their labels and weights.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Saved calibrators: JSON files that hold a fit exactly, and that load without running anything."""
+"""Saving and loading of calibrators as JSON files, which store fits exactly and execute no code."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ __all__ = ["load", "read_metadata", "save"]
 FORMAT = "calibrant-model"
 SCHEMA = 1
 MOST_BYTES = 2**30
-"""Larger files are not read: they are no calibrators, or belong elsewhere."""
+"""Larger files are rejected, because no calibrator has so many parameters."""
 
 _MOST_PROBED = 32
-"""Classes that a loaded calibrator is tried on."""
+"""Maximum number of classes in the test prediction of a loaded calibrator."""
 
 _MOST_VALUES = 2**18
-"""Scores that it is tried on."""
+"""Maximum number of scores in the test prediction."""
 
-_MAY_BE_NAN = frozenset({"AutoCalibration.losses_"})  # one row cannot be held out
+_MAY_BE_NAN = frozenset({"AutoCalibration.losses_"})
+"""Attributes that may hold NaN: a single row cannot be held out, so it has no loss."""
 
 
 Metadata = Mapping[str, str | int | float | bool | None]
-"""Names and plain values."""
+"""Names with plain values."""
 
 
 def save(
@@ -47,25 +48,34 @@ def save(
 
     Parameters
     ----------
-    calibrator : fitted calibrator of this package or of a class that was given to
-    `calibrant.io.register`, or a composition of them
-    path : path of the file
-        Written aside and then renamed, so that it is whole or not there.
-    metadata : dict of text to plain values, optional
-        Kept in the file for people and programs, for example
+    calibrator : fitted calibrator
+        A calibrator of this package, of a class that was registered with `calibrant.io.register`,
+        or a composition of them.
+    path : path-like
+        The file. It is written under another name and then renamed, so an interrupted write leaves
+        no incomplete file.
+    metadata : dict, optional
+        Names and plain values to store in the file, for example
         ``{"created": "2026-11-18", "data": "validation.parquet"}``. See `read_metadata`.
 
     Raises
     ------
     TypeError
-        For anything else. Of a `CalibratedClassifier` save its ``calibrator_``; the classifier
-        inside is yours to keep.
+        If ``calibrator`` is not a calibrator. For a `CalibratedClassifier`, save its
+        ``calibrator_``, and store the classifier separately.
+
+    See Also
+    --------
+    load : Read a calibrator from a file.
+    read_metadata : Read the description of a saved calibrator.
+    register : Register a calibrator of another package.
 
     Notes
     -----
     The file holds a schema version, the version of the library, the labels of the columns, a
-    summary of the training data (rows, classes seen, log-loss before and after), and parameters and
-    fitted attributes, arrays bit by bit: predictions of the loaded calibrator are identical.
+    summary of the training data (rows, classes with rows, log-loss before and after), the
+    parameters and the fitted attributes. Arrays are stored bit by bit, so predictions of the loaded
+    calibrator are identical.
 
     Examples
     --------
@@ -100,36 +110,45 @@ def _check_calibrator(calibrator: Any) -> None:
         return
     from calibrant.classifier import CalibratedClassifier  # loading needs no classifiers
 
-    hint = "save takes a fitted calibrator such as TemperatureScaling().fit(P, y)"
+    fix = "Pass a fitted calibrator, for example TemperatureScaling().fit(P, y)."
     if isinstance(calibrator, CalibratedClassifier):
-        hint = "save its calibrator_, and keep the classifier inside by its own means"
-    raise TypeError(f"a {type(calibrator).__name__} is no calibrator: {hint}")
+        fix = "Save model.calibrator_, and store the classifier separately."
+    raise TypeError(f"A {type(calibrator).__name__} is not a calibrator. {fix}")
 
 
 def _check_metadata(metadata: Any) -> None:
     if not isinstance(metadata, Mapping):
-        raise TypeError(f"metadata must be a dict of names and plain values, got {metadata!r:.80}")
+        raise TypeError(f"metadata must be a dict of names and plain values, got {metadata!r:.80}.")
     for name, value in metadata.items():
         if not isinstance(name, str) or not isinstance(value, str | int | float | bool | None):
             raise TypeError(
-                f"metadata must be text, numbers or booleans by name; {name!r:.80} is "
-                f"{value!r:.80}. Pass str(...) of other values."
+                f"metadata must be a dict of names and plain values, but {name!r:.80} is "
+                f"{value!r:.80}. Pass text, numbers or booleans, for example str(value)."
             )
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a saved file says about its calibrator, which is not loaded.
+    """Read the description of a saved calibrator.
 
     Parameters
     ----------
-    path : path of a file that `save` wrote
+    path : path-like
+        A file that `save` wrote.
 
     Returns
     -------
     dict
-        "calibrant", the version of the library; "calibrator", the name of its class; "classes";
-        "training", rows, class weights and log-losses of the fit, or None; "metadata", what was
-        passed to `save`. `calibrant fit` writes the date, and name and digest of the file.
+        - "calibrant": the version of the library;
+        - "calibrator": the name of the class;
+        - "classes": the labels of the columns;
+        - "training": rows, class weights and log-losses of the fit, or None;
+        - "metadata": the argument of `save`. The command ``calibrant fit`` writes the date, and the
+          name and digest of the file of predictions.
+
+    See Also
+    --------
+    save : Write a fitted calibrator to a file.
+    load : Read a calibrator from a file.
 
     Examples
     --------
@@ -140,7 +159,7 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> read_metadata(path)["metadata"]
     {'data': 'march.csv'}
     """
-    load(path)  # nothing is reported about files that cannot be loaded
+    load(path)  # raises if the file is not a valid calibrator
     document = _read_document(Path(path))
     return {
         "calibrant": document["calibrant"],
@@ -152,25 +171,31 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The calibrator that `save` wrote.
+    """Read a calibrator from a file that `save` wrote.
 
     Parameters
     ----------
-    path : path of the file
+    path : path-like
+        The file.
 
     Returns
     -------
     fitted calibrator
-        Its predictions are bit for bit those of the one that was saved.
+        Its predictions are identical to those of the saved calibrator.
 
     Raises
     ------
     FileNotFoundError
-        Where there is no file.
+        If the file does not exist.
     ValueError
-        For a file that `save` did not write, or that was damaged or tampered with. Nothing in a
-        file is ever executed or imported: it holds numbers and names of calibrators, of this
-        package or registered before, and what does not fit together is refused.
+        If the file was not written by `save`, or was damaged or modified. Loading never executes or
+        imports code from a file. The file holds only numbers and names of calibrators, which must
+        be part of this package or registered, and contradictions between them are rejected.
+
+    See Also
+    --------
+    save : Write a fitted calibrator to a file.
+    read_metadata : Read the description of a saved calibrator.
 
     Examples
     --------
@@ -186,8 +211,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     except ValueError as error:
         raise ValueError(f"{shown} is not a saved calibrator: {error}") from None
     except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
-        # Values of other types than a calibrator has, wherever they are used first.
-        reason = f"its values do not fit together ({type(error).__name__}: {error})"
+        # Values of the wrong type raise such errors wherever they are first used.
+        reason = f"its values contradict each other ({type(error).__name__}: {error})"
         raise ValueError(f"{shown} is not a saved calibrator: {reason}") from None
 
 
@@ -196,17 +221,18 @@ def _read_document(path: Path) -> Any:
     if path.is_dir():
         raise ValueError("it is a directory")
     if size > MOST_BYTES:
-        raise ValueError(f"it has {size:,} bytes, more than the {MOST_BYTES:,} that are read")
+        raise ValueError(f"it has {size:,} bytes, but the maximum is {MOST_BYTES:,}")
     return parse_json(read_limited(path, MOST_BYTES).decode("utf-8"))
 
 
 def _from_document(document: Any) -> Any:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ValueError(f"it does not begin as one ('format' must be {FORMAT!r})")
+        raise ValueError(f"its 'format' is not {FORMAT!r}")
     schema = document.get("schema")
     if type(schema) is not int or schema != SCHEMA:
         raise ValueError(
-            f"its schema is {schema!r} and this version of calibrant ({__version__}) reads {SCHEMA}"
+            f"its schema is {schema!r}, but this version of calibrant ({__version__}) reads schema "
+            f"{SCHEMA}"
         )
     models = document.get("models")
     if not isinstance(models, list) or not models:
@@ -221,30 +247,31 @@ def _from_document(document: Any) -> Any:
 
 
 def _check_header(document: dict[str, Any], loaded: Any) -> None:
-    """What is said at the head of a file, for whoever reads it, must be what it holds."""
+    """Raise if the header of a file contradicts its calibrator."""
     _check_metadata(document.get("metadata", {}))
     if not isinstance(document.get("calibrant"), str):
-        raise ValueError("it does not name the version that wrote it")
+        raise ValueError("its header has no version of calibrant")
     if document.get("classes") != np.asarray(loaded.classes_).tolist():
-        raise ValueError("the classes at its head are not those of its calibrator")
+        raise ValueError("the classes in its header are not those of its calibrator")
     training = vars(loaded).get("training_")
     values, header = {} if training is None else training.to_dict(), document.get("training") or {}
     if not isinstance(header, dict) or any(values.get(key) != header[key] for key in header):
-        raise ValueError("the training at its head is not that of its calibrator")
+        raise ValueError("the training summary in its header is not that of its calibrator")
 
 
 def _check_works(loaded: Any) -> None:
-    """Refuse what cannot predict: parameters and fitted attributes that are each valid and do not
-    fit together.
+    """Raise if a calibrator cannot predict.
+
+    Parameters and fitted attributes may each be valid and still contradict each other.
     """
     try:
         with np.errstate(all="ignore"):
             _check_prediction(loaded)
     except RecursionError:
         raise
-    except Exception as error:  # whatever a made-up combination of numbers may end in
+    except Exception as error:  # an arbitrary combination of values may raise anything
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(f"its parts do not fit together ({reason[:300]})") from None
+        raise ValueError(f"its values contradict each other ({reason[:300]})") from None
 
 
 def _check_prediction(loaded: Any) -> None:
@@ -261,13 +288,11 @@ def _check_prediction(loaded: Any) -> None:
 
 
 def _probe(inputs: str, n_classes: int) -> Any:
-    """Rows to try: undecided, in between, and sure of each class, of the first ones where there
-    are many.
-    """
+    """Rows for a test prediction: uniform, increasing, and certain of each of the first classes."""
     ramp = np.arange(1.0, n_classes + 1.0)
     n_rows = min(n_classes, _MOST_PROBED, max(1, _MOST_VALUES // n_classes))
-    sure = np.eye(n_rows, n_classes)
+    certain = np.eye(n_rows, n_classes)
     if inputs == "logits":
-        return np.array([np.zeros(n_classes), np.log(ramp), *(30.0 * sure)])
-    proba = np.array([np.full(n_classes, 1 / n_classes), ramp / ramp.sum(), *sure])
+        return np.array([np.zeros(n_classes), np.log(ramp), *(30.0 * certain)])
+    proba = np.array([np.full(n_classes, 1 / n_classes), ramp / ramp.sum(), *certain])
     return log_of(proba) if inputs == "log_proba" else proba

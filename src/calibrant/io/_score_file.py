@@ -1,4 +1,4 @@
-"""Files of predictions, for Python and for the command line."""
+"""Files of predictions, for the Python interface and the command line."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from calibrant._typing import AnyArray, FloatArray, Inputs
 from calibrant._validation import (
     Message,
     ParameterError,
+    ScoreHints,
     check_inputs,
     check_scores,
     check_weight,
     encode_labels,
     look_like_proba,
-    remark,
+    warn_data,
 )
 from calibrant.io._loading import load_blocks
 from calibrant.io._roles import KINDS, FileOptions, ModelScores
@@ -35,6 +36,15 @@ if TYPE_CHECKING:  # needs pyarrow
 
 _SCORE_BYTES = 8
 """Bytes of a score in memory."""
+
+_FILE_HINTS = ScoreHints(
+    logits="{logits}",
+    log_odds="{logits}",
+    log_proba="{log_proba}",
+    percent="{percent:True}",
+    divide="{renormalize:True}",
+)
+"""Fixes for scores of files, as templates of parameters."""
 
 
 class LoadedRows(NamedTuple):
@@ -51,28 +61,35 @@ class LoadedRows(NamedTuple):
 
 
 class ScoreFile:
-    """A file of predictions, as `open_scores` opens it.
+    """A file of predictions. Use `open_scores` to open one.
 
-    Pass ``scores``, ``labels`` and ``weight`` in place of arrays to everything that is a sum over
-    rows: the file is read block by block, once per pass. For everything else, `load` it.
+    Pass ``scores``, ``labels`` and ``weight`` in place of arrays to most fits, `evaluate` and the
+    metrics. The file is then read block by block, once per pass. For other functions, `load` it.
 
     Attributes
     ----------
     scores, labels, weight
-        Stand for all rows; ``weight`` is None if no column of weights was named. A file of top
-        scores is loaded at once, and its ``scores`` are `calibrant.TopScores`.
+        Placeholders for the columns of all rows. ``weight`` is None if no column of weights was
+        passed. A file of top scores is loaded at once, and its ``scores`` are
+        `calibrant.TopScores`.
     inputs : {"proba", "logits", "log_proba"}
-        What the scores are, as the user or the names of the columns say.
+        The kind of scores, as declared by the user or the names of the columns.
     classes : ndarray of shape (K,)
         Labels of the columns.
     n_rows : int or None
-        None for text files, whose rows are not counted beforehand.
+        Number of rows. None for text files, whose rows are not counted in advance.
     n_classes : int
+        Number of classes.
     has_top_scores : bool
         Whether the file holds the best few classes of each row.
     guesses : tuple of str
-        What was guessed about columns and labels, in sentences.
+        Sentences about the guessed roles of columns and labels.
     path : Path
+        The file.
+
+    See Also
+    --------
+    open_scores : Open a file of predictions.
     """
 
     def __init__(
@@ -82,7 +99,7 @@ class ScoreFile:
         model: ModelScores | None = None,
         needs_label: bool = True,
         keeps_text: bool = False,
-        note: Callable[[Message], None] = lambda message: remark(str(message)),
+        note: Callable[[Message], None] = lambda message: warn_data(str(message)),
         progress: bool = False,
     ) -> None:
         self.options, self.path, self.progress = options, options.path, progress
@@ -167,14 +184,14 @@ class ScoreFile:
         blocks = RowBlocks(
             self._read, n_rows=self.n_rows, classes=self.classes, progress=self.progress
         )
-        # One score per row is one column of the file, and two of a checked block.
+        # One score per row is one column in the file, but two columns in a checked block.
         blocks.n_features = self.reader.n_features
         return blocks
 
     def load(self) -> LoadedRows:
-        """All rows: ``scores, labels, weight = file.load()``.
+        """Load all rows: ``scores, labels, weight = file.load()``.
 
-        Scores beyond 256 MB are copied to a temporary file (in ``TMPDIR``), which is mapped.
+        Scores beyond 256 MB are copied to a memory-mapped temporary file (in ``TMPDIR``).
         """
         from calibrant.io._readers import check_size
 
@@ -187,7 +204,7 @@ class ScoreFile:
             n_bytes = 0
             for block in self._tracked(self._read_codes(), lambda block: len(block[0])):
                 n_bytes += block[0].nbytes
-                check_size(self.path, n_bytes)  # not every format announces its rows
+                check_size(self.path, n_bytes)  # not every format declares its size
                 columns.append(block[1:])
                 yield block[0]
 
@@ -205,9 +222,9 @@ class ScoreFile:
         return LoadedRows(self._top_scores(blocks), np.concatenate(labels), weight)
 
     def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
-        """The rows with checked scores, block by block, and with all columns if asked for.
+        """The rows with checked scores, block by block; ``all_columns`` adds the other columns.
 
-        Scores that were accepted as they are in one pass are not checked in the next.
+        If one pass accepted all scores unchanged, later passes do not check them again.
         """
         repairs: list[str] = []
         is_plain = True
@@ -219,11 +236,13 @@ class ScoreFile:
             yield block._replace(scores=scores)
         self._is_checked = is_plain
         if repairs:
-            self._note_once("{repair}; {renormalize:True} says so", {"repair": repairs[0]})
+            self._note_once(
+                "{repair} To avoid this warning, pass {renormalize:True}.", {"repair": repairs[0]}
+            )
 
     def sample(self, classes: AnyArray) -> Sample:
         """The rows as a sample that is read in blocks; ``classes`` are those of the file."""
-        # Column numbers for labels save a lookup of names.
+        # Labels as column numbers avoid a lookup of names.
         rows = RowBlocks(self._read_codes, n_rows=self.n_rows, progress=self.progress)
         return as_sample(rows.scores, rows.labels, rows.weight, inputs=self.inputs)[0]
 
@@ -244,19 +263,19 @@ class ScoreFile:
                 scores = check_scores(
                     values,
                     inputs=self.inputs,
-                    hint="say {logits} for raw scores",
-                    sum_hint="or {renormalize:True} for rounded rows",
+                    hint=_FILE_HINTS,
                     first_row=block.start,
                     renormalize=self.options.renormalize,
                     note=repairs.append,
                 )
         except ValueError as error:
-            # The hints are the only braces in a message of numbers, except for names of columns.
+            # The message is used as a template. Its only braces are those of the hints: it quotes
+            # numbers, and `locate` escapes the braces in names of columns.
             raise ParameterError(self.reader.locate(str(error))) from None
         if block.start == 0 and self.inputs == "logits" and look_like_proba(scores):
             self._note_once(
-                "the logits are between 0 and 1 and every row sums to one: if these are "
-                "probabilities, say {proba}"
+                "The logits are between 0 and 1 and every row sums to one. If they are "
+                "probabilities, pass {proba} instead of {logits}."
             )
         return scores
 
@@ -270,8 +289,8 @@ class ScoreFile:
         n_top = len(names)
         labels = rule.classes[np.concatenate([np.column_stack(columns) for columns in codes])]
         values = np.concatenate([block.scores.reshape(len(block.table), -1) for block in blocks])
-        rest = values[:, n_top] if values.shape[1] > n_top else "complement"
-        return TopScores(labels, values[:, :n_top], rest=rest, classes=rule.classes)
+        tail = values[:, n_top] if values.shape[1] > n_top else "complement"
+        return TopScores(labels, values[:, :n_top], rest=tail, classes=rule.classes)
 
     def _tracked(self, blocks: Iterable[Any], size: Callable[[Any], int]) -> Iterator[Any]:
         return tracked(
@@ -296,7 +315,7 @@ def _open_reader(
         from calibrant.io._readers import open_reader
     except ImportError as error:
         raise ImportError(
-            f'open_scores reads files with pyarrow: pip install "calibrant[cli]" ({error})'
+            f'open_scores needs pyarrow ({error}). Install it: pip install "calibrant[cli]"'
         ) from error
     reader = open_reader(options, needs_label=needs_label, model=model, keeps_text=keeps_text)
     if model is not None and not reader.top_labels:
@@ -305,15 +324,16 @@ def _open_reader(
 
 
 def _check_model(reader: FileReader, model: ModelScores) -> None:
-    """Raise if the scores of a file are not those that a model takes."""
+    """Raise if a model cannot be applied to the scores of a file."""
     if reader.inputs != model.inputs:
         raise ValueError(
-            f"the model takes {KINDS[model.inputs]} and the file holds {KINDS[reader.inputs]}"
+            f"The model was fitted on {KINDS[model.inputs]}, but the file holds "
+            f"{KINDS[reader.inputs]}. Pass a file with {KINDS[model.inputs]}."
         )
     if reader.n_classes != len(model.classes):
         raise ValueError(
-            f"the model has {len(model.classes)} classes and the file {reader.n_classes} columns "
-            "of scores"
+            f"The model has {len(model.classes)} classes, but the file has {reader.n_classes} "
+            "score columns. Pass a file with one score column per class."
         )
 
 
@@ -339,43 +359,50 @@ def open_scores(
 
     Parameters
     ----------
-    path : path
-        Parquet, Arrow (``.arrow``, ``.feather``), CSV (``.tsv`` is separated by tabs), ``.npz``
-        with arrays ``probs`` or ``logits`` and ``labels``, or ``.npy`` with ``labels``.
+    path : path-like
+        A Parquet, Arrow (``.arrow``, ``.feather``) or CSV file (``.tsv`` is separated by tabs), an
+        ``.npz`` file with arrays ``probs`` or ``logits`` and ``labels``, or an ``.npy`` file with
+        ``labels``.
     label : str, optional
         The column of labels. By default the column with a usual name (label, y, target, ...).
     proba, logits, log_proba : str or list of str, optional
-        The columns of scores and what they hold: a pattern (``"p_*"``) or names. Columns that begin
-        with ``p_``, ``z_`` or ``lp_`` need not be named, and neither do columns of top scores
-        (``top1_label``, ``top1_logprob``, ``top2_label``, ...).
+        The columns of scores, as a pattern (``"p_*"``) or a list of names. The parameter declares
+        the kind of scores. Columns that begin with ``p_``, ``z_`` or ``lp_`` and columns of top
+        scores (``top1_label``, ``top1_logprob``, ``top2_label``, ...) are found by themselves.
     weight : str, optional
         The column of weights.
-    classes : labels of the columns, optional
-        In their order, if the columns are not named after the classes.
+    classes : array-like, optional
+        Labels of the columns in their order, if the columns are not named after the classes.
     n_classes : int, optional
-        Number of all classes, for top scores whose labels are numbers from 0 on.
-    labels : path, optional
-        An ``.npy`` file of labels for one of scores.
+        Number of all classes, for top scores whose labels are numbers from 0.
+    labels : path-like, optional
+        An ``.npy`` file of labels, for an ``.npy`` file of scores.
     split : str, optional
-        For an ``.npz`` file with arrays such as ``test_logits``, ``test_labels``.
+        Prefix of arrays in an ``.npz`` file: "test" for ``test_logits`` and ``test_labels``.
     renormalize : bool
         Divide rows of probabilities by their sum, however far from one it is.
-    sep, decimal : str, optional
-        The separator of a text file (by default a comma, and a tab in ``.tsv`` files) and its
-        decimal point.
+    sep : str, optional
+        Separator of a text file. By default a comma, and a tab in ``.tsv`` files.
+    decimal : str, optional
+        Decimal point of a text file.
     percent : bool
         Divide the probabilities by 100.
     progress : bool
-        Show a bar for each pass over the file, if there is a terminal.
+        Show a progress bar for each pass over the file, if there is a terminal.
 
     Returns
     -------
     ScoreFile
+        The open file, with ``scores``, ``labels`` and ``weight`` to pass to other functions.
+
+    See Also
+    --------
+    RowBlocks : Predictions that a function returns block by block.
 
     Notes
     -----
-    Needs pyarrow (``pip install "calibrant[cli]"``). A fit reads the file once for each pass,
-    temperature scaling about five times; a block holds 16 MB of scores.
+    Needs pyarrow (``pip install "calibrant[cli]"``). A fit reads the file once per pass;
+    temperature scaling needs about five passes. A block holds 16 MB of scores.
 
     Examples
     --------

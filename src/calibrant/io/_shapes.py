@@ -1,5 +1,6 @@
-"""What the fitted attributes of a calibrator must be, checked before anything is computed with
-them: a file must not make a prediction take more memory than its own size accounts for.
+"""Checks of the fitted attributes in a file, before anything is computed with them.
+
+A damaged or malicious file must not make a prediction use far more memory than its own size.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ _EVERYWHERE = frozenset(
 
 
 def check_fitted_values(name: str, calibrator: Any, fitted: Mapping[str, Any]) -> None:
-    """Raise where fitted attributes of a calibrator are not what a fit leaves behind."""
+    """Raise if fitted attributes of a calibrator cannot be the result of a fit."""
     _check_known(name, type(calibrator), fitted)
     if not fitted:
         return
     sizes = dict(_check_classes(fitted))
     for key, expected in calibrator.fitted_values.items():
-        if key in fitted and (wrong := expected.check(fitted[key], sizes)):
-            raise ValueError(f"{name}.{key} {wrong}")
+        if key in fitted and (problem := expected.check(fitted[key], sizes)):
+            raise ValueError(f"{name}.{key} {problem}")
     calibrator._check_together(fitted)
 
 
 def _check_known(name: str, cls: type, fitted: Mapping[str, Any]) -> None:
     if not cls.__module__.startswith("calibrant."):
-        return  # a fit that others wrote may set attributes from anywhere
-    known = _EVERYWHERE | mentioned_names(cls)
-    unknown = sorted(key for key in fitted if key not in known)
+        return  # calibrators of other packages may set attributes anywhere in their code
+    possible = _EVERYWHERE | mentioned_names(cls)
+    unknown = sorted(key for key in fitted if key not in possible)
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is no fitted attribute of {name}")
+        raise ValueError(f"{unknown[0]!r} is not a fitted attribute of {name}")
 
 
 def mentioned_names(cls: type) -> frozenset[str]:
-    """The attributes that the methods of a class mention: those that its fit can have set."""
+    """The names in the code of the methods of a class, which are all that its fit can set."""
     members = (member for owner in cls.__mro__ for member in vars(owner).values())
     return frozenset(name for member in members for name in _names_of(member))
 
@@ -64,9 +65,9 @@ def _names_in(code: Any) -> Iterator[str]:
 def _check_classes(fitted: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     labels, n_classes = fitted.get("classes_"), fitted.get("n_classes_")
     if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) < 2:
-        raise ValueError("classes_ must be the labels of two or more columns")
+        raise ValueError("classes_ must be an array of two or more labels")
     if type(n_classes) is not int or n_classes != len(labels):
-        raise ValueError(f"n_classes_ is {n_classes!r} and there are {len(labels)} labels")
+        raise ValueError(f"n_classes_ is {n_classes!r}, but classes_ has {len(labels)} labels")
     _check_labels(labels)
     _check_summaries(fitted, n_classes)
     yield "K", n_classes
@@ -77,9 +78,9 @@ def _check_labels(labels: Any) -> None:
     if any(isinstance(label, float) and not np.isfinite(label) for label in listed):
         raise ValueError("classes_ must be finite")
     if not all(isinstance(label, str | int | float | None) for label in listed):
-        raise ValueError("classes_ must be names or numbers")
+        raise ValueError("classes_ must be text or numbers")
     if len(set(listed)) != len(listed):
-        raise ValueError("classes_ must differ from each other")
+        raise ValueError("classes_ must not contain duplicates")
 
 
 def _check_summaries(fitted: Mapping[str, Any], n_classes: int) -> None:
@@ -87,14 +88,14 @@ def _check_summaries(fitted: Mapping[str, Any], n_classes: int) -> None:
     if not isinstance(training, TrainingSummary | None):
         raise ValueError("training_ must be a summary of the training data")
     if training is not None and training.n_classes != n_classes:
-        raise ValueError(f"training_ speaks of {training.n_classes} classes, not of {n_classes}")
+        raise ValueError(f"training_ has {training.n_classes} classes instead of {n_classes}")
     names = fitted.get("feature_names_in_")
     if names is not None and not _are_names(names, fitted.get("n_features_in_")):
-        raise ValueError("feature_names_in_ must be the different names of its columns")
+        raise ValueError("feature_names_in_ must be different names, one per column")
     if "class_weights_" in fitted:
-        wrong = FittedValue((n_classes,), 0.0).check(fitted["class_weights_"], {})
-        if wrong:
-            raise ValueError(f"class_weights_ {wrong}")
+        problem = FittedValue((n_classes,), 0.0).check(fitted["class_weights_"], {})
+        if problem:
+            raise ValueError(f"class_weights_ {problem}")
 
 
 def _are_names(names: Any, count: Any) -> bool:
@@ -106,25 +107,27 @@ def _are_names(names: Any, count: Any) -> bool:
 
 @dataclass
 class References:
-    """How many calibrators a prediction runs through: a part that several refer to counts for each
-    of them, so that few entries can stand for more than can ever be run.
+    """Counts the calibrators that a prediction runs through, and limits their number.
+
+    An inner calibrator counts once for each reference to it. Without a limit, a small file with
+    nested references could describe a prediction that never ends.
     """
 
     costs: list[int] = field(default_factory=list)
-    _given: int = 0
+    _n_references: int = 0
     _cost: int = 1
 
     LEAST = 1000
-    """Runs that are allowed whatever refers to what."""
+    """Number of runs that is always allowed."""
 
     def refer(self, place: int) -> None:
-        """Note that the calibrator that is read has another as a part."""
-        self._given += 1
+        """Count a reference from the current calibrator to an earlier one."""
+        self._n_references += 1
         self._cost += self.costs[place]
 
     def close(self) -> None:
-        """Note that it has been read."""
-        if self._cost > self.LEAST + 10 * self._given:
+        """Finish the current calibrator."""
+        if self._cost > self.LEAST + 10 * self._n_references:
             raise ValueError(
                 f"its calibrators refer to each other so often that a prediction would run "
                 f"{self._cost:,} of them"

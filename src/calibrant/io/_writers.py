@@ -1,4 +1,4 @@
-"""Calibrated scores next to the columns of the input, written block by block."""
+"""Writers of calibrated scores next to the columns of the input, block by block."""
 
 from __future__ import annotations
 
@@ -33,20 +33,16 @@ Scored = tuple[FileBlock, Any]
 def check_ending(path: Path, file: ScoreFile) -> None:
     """Raise if scores of a file cannot be written in the format of a path."""
     if path.suffix.lower() not in ENDINGS:
-        raise ValueError(
-            f"{path} has an ending that is not known: {', '.join(ENDINGS)} are written"
-        )
+        raise ValueError(f"{path} has an unknown file extension. Use one of {', '.join(ENDINGS)}.")
     if path.suffix.lower() in ARRAY_ENDINGS and file.has_top_scores:
         raise ValueError(
-            f"{path} would hold arrays, and top scores are columns of a table. Write a .csv or "
+            f"{path} is a file of arrays, but top scores are columns of a table. Write a .csv or "
             ".parquet file."
         )
 
 
 def write_scores(path: Path, file: ScoreFile, rows: Iterable[Scored]) -> None:
-    """Write all rows in the format that the ending of ``path`` says; the file is whole or not
-    there.
-    """
+    """Write all rows in the format of the extension of ``path``, all of them or no file."""
     check_ending(path, file)
     columns_of = _top_columns if file.has_top_scores else _proba_columns
     tables = (add_columns(block.table, columns_of(scores, file, block)) for block, scores in rows)
@@ -63,17 +59,17 @@ def write_scores(path: Path, file: ScoreFile, rows: Iterable[Scored]) -> None:
 def add_columns(batch: Any, new: dict[str, Any]) -> Any:
     """A table with new columns.
 
-    A column of the table that has the name of a new one is kept as ``raw_...``, or replaced if such
-    a column is there already.
+    A column with the name of a new column is kept as ``raw_...``, or replaced if the table already
+    has a ``raw_...`` column of that name.
     """
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-    kept: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name in table.column_names:
         if name not in new:
-            kept[name] = table.column(name)
+            columns[name] = table.column(name)
         elif f"raw_{name}" not in table.column_names:
-            kept[f"raw_{name}"] = table.column(name)
-    return pa.table(kept | new)
+            columns[f"raw_{name}"] = table.column(name)
+    return pa.table(columns | new)
 
 
 def _proba_columns(proba: FloatArray, file: ScoreFile, block: FileBlock) -> dict[str, Any]:
@@ -94,7 +90,7 @@ def _top_columns(top: TopScores, file: ScoreFile, block: FileBlock) -> dict[str,
 
 def _write_parquet(path: Path, tables: Iterator[Any]) -> None:
     first = next(tables)
-    import pyarrow.parquet as pa_parquet  # not at once: it takes long to import
+    import pyarrow.parquet as pa_parquet  # imported late, because the import is slow
 
     with pa_parquet.ParquetWriter(path, first.schema) as writer:
         writer.write_table(first)
@@ -103,8 +99,9 @@ def _write_parquet(path: Path, tables: Iterator[Any]) -> None:
 
 
 def _write_csv(path: Path, tables: Iterator[Any], separator: str) -> None:
-    """Text is put in quotes only if it must be: Arrow alone would quote all text of a file, or
-    none.
+    """Write tables as text, with quotes only in blocks that need them.
+
+    Arrow itself quotes either all text of a file or none.
     """
     with path.open("wb") as file:
         for table in tables:
@@ -136,7 +133,7 @@ def _write_arrays(path: Path, file: ScoreFile, rows: Iterable[Scored], ending: s
             np.save(out, proba)
             return
         arrays = file.reader.arrays if isinstance(file.reader, ArrayReader) else {}
-        # One after the other: together they may be more than memory holds.
+        # Write arrays one by one, because all of them together may not fit in memory.
         with zipfile.ZipFile(out, "w") as archive:
             for name in arrays:
                 _add_array(archive, "raw_probs" if name == "probs" else name, arrays[name])

@@ -11,7 +11,7 @@ from calibrant._data.read import as_sample
 from calibrant._data.top_scores import TopScores
 from calibrant._kernels.simplex import EPS, as_proba
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import remark
+from calibrant._validation import warn_data
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._groups import GroupedEvaluation, as_columns, check_level, evaluate_groups
 from calibrant.metrics._ks import claims_ks
@@ -161,7 +161,7 @@ def evaluate(
 def _warn_impossible(count: int, n_rows: int | None) -> None:
     """Warn about true classes with score -inf, because a few of them can dominate the log-loss."""
     if count:
-        remark(
+        warn_data(
             f"The true class has the score -inf in {count:,} of {n_rows:,} rows. The log-loss "
             f"treats it as the probability {EPS:g}, which costs {-log(EPS):.1f} nats per row."
         )

@@ -25,7 +25,7 @@ from calibrant._validation import (
     check_scores,
     check_weight,
     raise_if_missing,
-    remark,
+    warn_data,
 )
 from calibrant.binning import UniformBins, bin_table
 from calibrant.guarantees import clopper_pearson
@@ -230,7 +230,7 @@ def warn_if_pair(y_true: Any, y_prob: Any) -> None:
     names = [getattr(data, "name", None) for data in (y_true, y_prob)]
     if is_pair(*names):
         shown = " and ".join(repr(name) for name in names if name is not None)
-        remark(
+        warn_data(
             f"The name {shown} suggests confidences of answers that were correct or not, but the "
             "scores are evaluated as probabilities of class 1. For confidences call "
             "calibrant.evaluate_confidence(correct, confidence)."

@@ -13,10 +13,10 @@ from calibrant._kernels.blocks import ROUND_OFF
 from calibrant._kernels.simplex import row_sum
 from calibrant._typing import FloatArray, IntArray
 
-# Multiples of 1 / resolution that round-off has moved are put back on the grid.
+# Multiples of 1 / resolution that round-off has moved are rounded to the grid.
 _GRID_DECIMALS = 9
 
-# Rows that are looked at first for a cut, and directions whose orders of all rows are held.
+# Rows that are inspected first for a cut, and directions whose orders of all rows are kept.
 _FIRST_LOOK, _MOST_ORDERS = 256, 1024
 
 
@@ -32,11 +32,10 @@ class Partition(Protocol):
 
 @dataclass(frozen=True)
 class SierpinskiPartition:
-    """Descend to the corner of a class with more than half of the probability, at most ``depth``
-    times (eq. 19).
+    """Descend to the corner of a class with more than half of the probability (eq. 19).
 
-    Corners are nodes of a tree: node 0 is the simplex, node ``v L + l + 1`` the corner l of node v.
-    A row's bin is the node where its descent ends.
+    The descent has at most ``depth`` steps. Corners are nodes of a tree: node 0 is the simplex, and
+    node ``v L + l + 1`` is corner l of node v. The bin of a row is the node where the descent ends.
     """
 
     n_classes: int
@@ -83,8 +82,8 @@ class GridPartition:
         """The tuple k of each row, (m, L)."""
         scaled = np.round(u / row_sum(u)[:, None] * self.resolution, _GRID_DECIMALS)
         k = np.maximum(np.ceil(scaled), 1.0).astype(np.intp)
-        # Only where all K s_l are whole and positive does the smallest choice fall short: the last
-        # entry makes up for it.
+        # The smallest choice is too small only if all K s_l are positive integers. Then the last
+        # entry is increased.
         k[:, -1] += k.sum(axis=1) == self.resolution
         return k
 
@@ -104,8 +103,9 @@ class GridPartition:
         return rank.astype(np.intp, copy=False)
 
     def _n_tuples(self, length: int, spent: int) -> int:
-        """Ways to end a tuple: ``length`` entries k - 1 >= 0 whose sum, with what was spent before,
-        is allowed.
+        """Number of ways to complete a tuple with ``length`` entries k - 1 >= 0.
+
+        Their sum and the sum of the earlier entries must be allowed.
         """
         most = self.resolution - 1 - spent
         least = max(0, self.resolution + 1 - self.n_classes) - spent
@@ -115,8 +115,9 @@ class GridPartition:
 
 @dataclass(frozen=True, eq=False)
 class ProjectionPartition:
-    r"""Bin b holds the vectors with :math:`s \cdot q_b < T_b` that no earlier bin holds; the last
-    bin holds the rest.
+    r"""Bin b holds the vectors with :math:`s \cdot q_b < T_b` that are in no earlier bin.
+
+    The last bin holds all other vectors.
     """
 
     directions: FloatArray
@@ -127,9 +128,7 @@ class ProjectionPartition:
         return len(self.thresholds) + 1
 
     def assign(self, u: FloatArray) -> IntArray:
-        """Bin of each row: the first of any direction, found among the bins of each by a binary
-        search.
-        """
+        """Bin of each row: the first over all directions, by a binary search in each direction."""
         place = np.full(len(u), self.n_bins - 1, dtype=np.intp)
         every = np.arange(len(u))
         for direction, highest, bins in self._searches:
@@ -143,7 +142,7 @@ class ProjectionPartition:
         return [
             (
                 self.directions[bins[0]],
-                # A threshold below an earlier one of its direction holds nothing.
+                # The bin of a threshold below an earlier one of the same direction is empty.
                 np.maximum.accumulate(self.thresholds[bins]),
                 np.append(bins, self.n_bins - 1),
             )
@@ -154,12 +153,11 @@ class ProjectionPartition:
 def fit_projections(
     u: FloatArray, weight: FloatArray, directions: FloatArray
 ) -> tuple[ProjectionPartition, FloatArray]:
-    r"""Algorithm 10: cut off :math:`\lfloor (n+1)/B \rfloor` rows in each direction, the last of
-    them being the threshold.
+    r"""Algorithm 10: cut off :math:`\lfloor (n+1)/B \rfloor` rows in each direction.
 
-    Also returns the weight that each row has in the estimates: the row of a threshold has none;
-    rows that tie there lose one row's part of their common weight. Weights that are not whole are
-    shared out evenly.
+    The last of them is the threshold. Also returns the weight of each row in the estimates. The row
+    of a threshold has weight zero; rows that tie there share the loss of one row. Weights that are
+    not integers are divided evenly among the bins.
     """
     kept = np.array(weight, dtype=np.float64)
     total, n_bins = kept.sum(), len(directions) + 1
@@ -172,8 +170,10 @@ def fit_projections(
 
 
 class _Cuts:
-    """Rows that are left, in their order along each direction, so that all cuts in one direction
-    together pass over its rows once. ``kept`` is changed as rows are cut off.
+    """The remaining rows in their order along each direction.
+
+    All cuts in one direction together pass over its rows once. ``kept`` changes as rows are cut
+    off.
     """
 
     def __init__(self, u: FloatArray, kept: FloatArray, directions: FloatArray) -> None:
@@ -194,8 +194,9 @@ class _Cuts:
                 self.orders.append((rows[order], along[order]))
 
     def threshold(self, b: int, reached: float) -> float:
-        """The place of cut ``b`` where ``reached`` of the weight lies at or below it; -inf where no
-        row is left.
+        """The threshold of cut ``b``, with a weight of ``reached`` at or below it.
+
+        -inf if no row remains.
         """
         if not self.n_left:
             return -np.inf
@@ -211,9 +212,7 @@ class _Cuts:
         return threshold
 
     def _first(self, b: int, reached: float) -> tuple[IntArray, FloatArray]:
-        """Rows that are left, in the order of a direction, up to so much weight and the ties at its
-        end.
-        """
+        """The remaining rows in the order of a direction, up to a weight, with ties at its end."""
         if self.is_alone:
             rows = np.flatnonzero(self.is_left)
             along = _along(self.u, self.directions[b], rows)
@@ -236,7 +235,7 @@ class _Cuts:
         return order[here], along[here]
 
     def _passes(self, order: IntArray, along: FloatArray, here: IntArray, reached: float) -> bool:
-        """Whether rows beyond the ties of the threshold were seen."""
+        """Whether rows beyond the ties of the threshold were inspected."""
         place = int(np.searchsorted(np.cumsum(self.kept[order[here]]), reached))
         return place < here.size and along[here[place]] < along[here[-1]]
 
@@ -251,8 +250,9 @@ def _by_direction(directions: FloatArray) -> list[IntArray]:
 
 
 def _along(u: FloatArray, direction: FloatArray, rows: IntArray) -> FloatArray:
-    """``u[rows] @ direction``, added up column by column so that a row's sum does not depend on its
-    neighbours.
+    """``u[rows] @ direction``, summed column by column.
+
+    BLAS may round a row differently in another block; this sum does not depend on other rows.
     """
     out = np.zeros(rows.size)
     for column in np.flatnonzero(direction):

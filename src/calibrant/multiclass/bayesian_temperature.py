@@ -1,4 +1,4 @@
-"""Temperature scaling averaged over what few rows leave open."""
+"""Temperature scaling averaged over the posterior of the temperature, for few rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from calibrant.base.fitted import FittedValue
 from calibrant.base.references import GUO_2017
 
 _N_TEMPERATURES = 5
-"""They have the first nine moments of the posterior; three would be off by less than 1e-4 nats."""
+"""Number of points. They have the first nine moments of the posterior; three points would change
+the log-loss by less than 1e-4 nats."""
 
 
 class BayesianTemperatureScaling(BaseCalibrator):
@@ -29,7 +30,7 @@ class BayesianTemperatureScaling(BaseCalibrator):
 
     Parameters
     ----------
-    centre, width : float, default 0.1 and 0.12
+    center, width : float, default 0.1 and 0.12
         Median and half of the interquartile range of the Cauchy prior of log T. The defaults
         describe neural networks. See Notes.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -84,18 +85,18 @@ class BayesianTemperatureScaling(BaseCalibrator):
     ([1.0, 1.4, 3.6, 13.5, 40.6], [0.28, 0.57, 0.12, 0.02, 0.01])
     """
 
-    _is_centred: ClassVar[bool] = False
+    _is_centered: ClassVar[bool] = False
 
     def __init__(
         self,
-        centre: float = 0.1,
+        center: float = 0.1,
         width: float = 0.12,
         *,
         inputs: Inputs = "proba",
         classes: Any = None,
         eps: float = EPS,
     ) -> None:
-        self.centre = centre
+        self.center = center
         self.width = width
         self.inputs = inputs
         self.classes = classes
@@ -107,7 +108,7 @@ class BayesianTemperatureScaling(BaseCalibrator):
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)
-        check_number(self.centre, "centre")
+        check_number(self.center, "center")
         check_number(self.width, "width", is_positive=True)
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
@@ -124,7 +125,7 @@ class BayesianTemperatureScaling(BaseCalibrator):
 
     def _log_prior(self, log_temperature: FloatArray) -> FloatArray:
         """The logarithm of a Cauchy density."""
-        z = (log_temperature - self.centre) / self.width
+        z = (log_temperature - self.center) / self.width
         return -np.log1p(z * z) - np.log(np.pi * self.width)
 
     def _words(self) -> str:
@@ -133,8 +134,9 @@ class BayesianTemperatureScaling(BaseCalibrator):
         spread = np.sqrt(self.weights_ @ (points - middle) ** 2)
         low, mean, high = np.exp([middle - 2 * spread, middle, middle + 2 * spread]).tolist()
         return (
-            f"Logits are divided by temperatures around {mean:.4g}, {low:.3g} to {high:.3g}, over "
-            "which the probabilities are averaged. The ranking of classes is kept."
+            f"Logits are divided by several temperatures around {mean:.3g} ({low:.3g} to "
+            f"{high:.3g}), and the probabilities are averaged. The ranking of the classes does not "
+            "change."
         )
 
     def _proba(self, u: FloatArray) -> FloatArray:

@@ -166,14 +166,13 @@ class CanonicalBinning(Calibrator):
             _check_directions(self.directions, n_classes)
         if self.partition != "projection" and self._has_too_many_bins(n_classes):
             raise ValueError(
-                f"the {self.partition} partition of {n_classes} classes has more bins than can be "
-                f"numbered; "
-                "use a smaller depth or resolution, or partition='projection'"
+                f"The {self.partition} partition of {n_classes} classes has too many bins. Use a "
+                "smaller depth or resolution, or partition='projection'."
             )
 
     def _has_too_many_bins(self, n_classes: int) -> bool:
-        # Depth and resolution alone decide first: the number of bins of large ones takes forever to
-        # compute.
+        # Check depth and resolution first, because computing the number of bins takes very long if
+        # they are large.
         size, most = (
             (self.depth, MOST_DEPTH)
             if self.partition == "sierpinski"
@@ -183,7 +182,7 @@ class CanonicalBinning(Calibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """Where a row is left out at a threshold: it is heavier than one of two copies."""
+        """True if a row is excluded at each threshold: weight 2 is heavier than one copy."""
         return self.partition == "projection"
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
@@ -201,7 +200,7 @@ class CanonicalBinning(Calibrator):
         if not is_whole or (cuts is not None and n_bins != len(cuts) + 1):
             raise ValueError("CanonicalBinning.n_bins_ is not the number of its bins")
         if isinstance(occupied, np.ndarray) and occupied.size and occupied.max() >= n_bins:
-            raise ValueError("CanonicalBinning.occupied_ names bins that there are not")
+            raise ValueError("CanonicalBinning.occupied_ contains bins that do not exist")
 
     form: ClassVar[str] = "proba"
     needs_rows = True
@@ -209,6 +208,7 @@ class CanonicalBinning(Calibrator):
     def _fit(self, sample: Sample) -> None:
         rows = sample.rows(type(self).__name__)
         u, y, weight = rows.u, rows.y, rows.weight
+        # A projection excludes the rows that become thresholds, which reduces their weights.
         kept = np.array(weight, dtype=np.float64)
         if self.partition == "projection":
             # Large weights cannot make more bins than there are rows.
@@ -237,12 +237,12 @@ class CanonicalBinning(Calibrator):
             rng = np.random.default_rng(as_seed(self.random_state) or 0)
             rows = rng.standard_normal((count, self.n_classes_))
         else:
-            given = (
+            directions = (
                 -np.eye(self.n_classes_)
                 if isinstance(self.directions, str)
                 else np.asarray(self.directions, dtype=float)
             )
-            rows = given[np.arange(count) % len(given)]
+            rows = directions[np.arange(count) % len(directions)]
         unit: FloatArray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         return unit
 
@@ -262,19 +262,29 @@ class CanonicalBinning(Calibrator):
 
     def _words(self) -> str:
         return (
-            f"{len(self.occupied_)} of {self.n_bins_} bins of the simplex hold calibration rows; "
-            "each reports their frequencies."
+            f"{len(self.occupied_)} of {self.n_bins_} bins of the simplex contain calibration "
+            "rows. Each bin returns the class frequencies of its rows."
         )
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         place = self._partition.assign(self._transform(scores))
-        is_known = np.isin(place, self.occupied_)
+        is_occupied = np.isin(place, self.occupied_)
         proba = np.full(scores.shape, 1.0 / self.n_classes_)
-        proba[is_known] = self.values_[np.searchsorted(self.occupied_, place[is_known])]
+        proba[is_occupied] = self.values_[np.searchsorted(self.occupied_, place[is_occupied])]
         return proba
 
     def bins(self, X: ScoresLike) -> IntArray:
-        """The bin of each row, numbers from 0 to ``n_bins_ - 1``."""
+        """Return the bin of each row, a number from 0 to ``n_bins_ - 1``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_classes)
+            Scores of the same kind as at fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         scores = check_new_scores(self, X)
         parts = map_blocks(
             lambda rows: self._partition.assign(self._transform(scores[rows])), *scores.shape
@@ -282,19 +292,32 @@ class CanonicalBinning(Calibrator):
         return np.concatenate(list(parts))
 
     def guarantee(self, alpha: float = 0.05) -> CanonicalGuarantee:
-        r"""How far the frequencies of a bin can be from its true distribution, whatever the
-        distribution of the data.
+        r"""Bound the distance between the frequencies of a bin and its true distribution.
 
-        By the inequality of Bretagnolle, Huber and Carol and a union bound over the B bins with
-        calibration rows, with probability :math:`1 - \alpha` for all of them at once,
+        The bound holds for any distribution of the data. By the inequality of Bretagnolle, Huber
+        and Carol and a union bound over the B bins with calibration rows, with probability
+        :math:`1 - \alpha` for all of them at once,
 
         .. math:: \|h - \pi\|_1 \le \sqrt{2 (L \log 2 + \log(B / \alpha)) / n_b} .
+
+        Parameters
+        ----------
+        alpha : float
+            Probability that the bounds fail.
+
+        Returns
+        -------
+        CanonicalGuarantee
 
         Raises
         ------
         ValueError
-            For weighted rows, where no bin has a row, and for a calibrator that was fitted inside
+            If rows were weighted, if no bin has a row, or if the calibrator was fitted inside
             `CalibratedClassifier` on scores of other models than the one that predicts.
+
+        See Also
+        --------
+        HistogramBinning.guarantee : Bounds for a binary problem.
         """
         check_fitted(self)
         check_deployed(self.out_of_fold_)
@@ -302,13 +325,13 @@ class CanonicalBinning(Calibrator):
         is_reliable = self.counts_ >= 1
         if not is_reliable.any():
             raise ValueError(
-                "too few points for a guarantee: no bin has a calibration row; use more data, or "
-                "fewer bins"
+                "A guarantee needs a bin with at least one calibration row, but there is none. Fit "
+                "on more rows, or use fewer bins."
             )
         n_empty = self.n_bins_ - int(is_reliable.sum())
-        reasons = (
-            [f"{n_empty} bin(s) without rows, which report equal probabilities"] if n_empty else []
-        )
+        noun, verb = ("bin", "returns") if n_empty == 1 else ("bins", "return")
+        empty = f"{n_empty} {noun} without rows, which {verb} equal probabilities"
+        reasons = [empty] if n_empty else []
         bins, counts = self.occupied_[is_reliable], self.counts_[is_reliable]
         tied = (
             f"bins with tied edges (ties of {self.n_tied_} rows; the proof assumes distinct scores)"
@@ -331,7 +354,6 @@ def _check_directions(directions: Any, n_classes: int) -> None:
         or not (np.isfinite(rows).all() and rows.any(axis=1).all())
     ):
         raise ValueError(
-            f"directions must be 'cyclic', 'random' or an array of shape (m, {n_classes}) whose "
-            f"rows are not zero; "
-            f"got {directions!r}"
+            f"directions must be 'cyclic', 'random' or an array of shape (m, {n_classes}) without "
+            f"zero rows, got {directions!r}."
         )

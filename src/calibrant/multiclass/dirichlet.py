@@ -1,4 +1,4 @@
-"""Dirichlet calibration and its three parametrisations."""
+"""Dirichlet calibration and its three parametrizations."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ from calibrant.base.references import KULL_2019
 from calibrant.multiclass.scaling import PENALTY_REMEDIES, AffineCalibrator
 
 FALLBACK_LAM = 1e-3
-"""The strength where the smallest class has fewer than two rows and nothing can be held out."""
+"""The strength if the smallest class has fewer than two rows, so no row can be held out."""
 
 _HELD_OUT_FLOOR = 1e-15
-"""Of cal_dirichlet, whose choice of lam is followed to the letter."""
+"""Floor of probabilities in the held-out loss. It is that of the reference implementation
+cal_dirichlet, so the choice of lam is the same."""
 
-# Fits of folds are compared by their held-out loss and not kept: cal_dirichlet stops them at a
-# relative 1e-8, or after 500 iterations, which fits without a penalty need.
+# Fits of folds are only compared by their held-out loss, so they may be less exact. The reference
+# implementation cal_dirichlet stops them at a relative 1e-8, or after 500 iterations, which fits
+# without a penalty need.
 _FOLD_TOLERANCE = 1e-9
 _FOLD_WORK = 500
 
 
 class _Choice(NamedTuple):
-    """A strength, the score of each candidate, and parameters to start the last fit from."""
+    """A strength, the score of each candidate, and the start of the last fit."""
 
     lam: float
     scores: FloatArray | None = None
@@ -155,7 +157,7 @@ class DirichletCalibration(AffineCalibrator):
         if self.mu is not None:
             check_strength(self.mu, "mu")
         if self.lam is None and not len(self.grid):
-            raise ValueError("grid must hold at least one strength")
+            raise ValueError("grid must not be empty. Pass at least one strength of the penalty.")
 
     def _penalty(self, lam: float, n_classes: int) -> QuadraticPenalty:
         if self.penalty == "l2":
@@ -169,7 +171,7 @@ class DirichletCalibration(AffineCalibrator):
         self._fit_affine(sample, self._penalty(self.lam_, sample.shape[1]), start)
 
     def _select(self, sample: Sample) -> _Choice:
-        """The strength of smallest mean held-out loss."""
+        """The strength with the smallest mean held-out loss."""
         smallest = int(np.sum([rows for _, rows in sample.class_rows], axis=0).min())
         if smallest < 2:
             return _Choice(FALLBACK_LAM)
@@ -182,8 +184,9 @@ class DirichletCalibration(AffineCalibrator):
         return _Choice(float(self.grid[best]), scores / n_folds, last[best])
 
     def _path(self, train: Sample, test: Sample) -> tuple[FloatArray, list[FloatArray | None]]:
-        """Held-out loss of each candidate, and its parameters where the fit converged: from the
-        strongest penalty down, each fit begins where the last one ended.
+        """Held-out loss of each candidate, and its parameters if the fit converged.
+
+        Fits start with the strongest penalty, and each fit starts at the result of the last one.
         """
         n_classes = train.shape[1]
         score_map = AffineMap(n_classes)
@@ -199,15 +202,14 @@ class DirichletCalibration(AffineCalibrator):
                 max_work=_FOLD_WORK,
             )
             losses[place] = _held_out_loss(score_map, solution.parameters, test)
-            # Where no finite optimum exists, the way leads nowhere that another penalty could
-            # start from.
+            # Without a finite optimum, the last parameters are a bad start for the next penalty.
             optima[place] = solution.parameters if solution.converged else None
             start = solution.parameters if solution.converged else score_map.identity()
         return losses, optima
 
     @property
     def counts_rows(self) -> bool:
-        """Where rows are dealt to folds: one of weight 2 cannot be in two."""
+        """True if rows are assigned to folds: a row of weight 2 cannot be in two folds."""
         return self.lam is None
 
     @property
@@ -218,28 +220,43 @@ class DirichletCalibration(AffineCalibrator):
 
     def _words(self) -> str:
         return (
-            f"softmax(A log(K p) + log c), the canonical form, penalty {self.lam_:g}: c is where "
-            "the centre of the simplex goes, entry (k, l) of A how much the score of class l "
-            "speaks for class k."
+            f"The canonical form is softmax(A log(K p) + log c), fitted with penalty {self.lam_:g}."
+            " The uniform prediction becomes c. Entry (k, l) of A is the effect of the score of "
+            "class l on class k."
         )
 
     def canonical(self) -> tuple[FloatArray, FloatArray]:
-        r"""The unique canonical form (A, c) of the map: :math:`\mathrm{softmax}(A \log(K p) + \log
-        c)`.
+        r"""Return the unique canonical form (A, c): :math:`\mathrm{softmax}(A \log(K p) + \log c)`.
 
-        The smallest entry of each column of A is zero; c is the image of the centre of the simplex.
-        See `canonical_to_linear` for the way back.
+        The smallest entry of each column of A is zero. The uniform prediction becomes c.
+
+        Returns
+        -------
+        A : ndarray of shape (K, K)
+        c : ndarray of shape (K,)
+
+        See Also
+        --------
+        canonical_to_linear : The inverse function.
         """
         check_fitted(self)
         coef = self.coef_ - self.coef_.min(axis=0)
-        centre = self.intercept_ - self.coef_.sum(axis=1) * np.log(self.n_classes_)
-        return coef, np.exp(log_softmax(centre[None])[0])
+        center = self.intercept_ - self.coef_.sum(axis=1) * np.log(self.n_classes_)
+        return coef, np.exp(log_softmax(center[None])[0])
 
     def generative(self) -> tuple[FloatArray, FloatArray]:
-        """The generative form (alpha, pi): class k's scores follow Dirichlet(alpha[k]), classes
-        have the prior pi.
+        """Return the generative form (alpha, pi).
 
-        See `generative_to_linear` for the way back.
+        The scores of class k follow Dirichlet(alpha[k]), and the classes have the prior pi.
+
+        Returns
+        -------
+        alpha : ndarray of shape (K, K)
+        pi : ndarray of shape (K,)
+
+        See Also
+        --------
+        generative_to_linear : The inverse function.
         """
         check_fitted(self)
         coef = self.coef_ - self.coef_.min(axis=0)
@@ -247,21 +264,23 @@ class DirichletCalibration(AffineCalibrator):
         return alpha, np.exp(log_softmax((self.intercept_ + _log_beta(alpha))[None])[0])
 
 
-def canonical_to_linear(coef: FloatArray, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(W, b) of the same map as the canonical (A, c): ``W = A``, ``b = log c - A log(1/K)``; Kull
-    2019, Theorem 1.
+def canonical_to_linear(coef: FloatArray, center: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Convert the canonical form (A, c) to (W, b): ``W = A``, ``b = log c - A log(1/K)``.
+
+    Kull et al. 2019, Theorem 1.
 
     Examples
     --------
     >>> canonical_to_linear(np.eye(2), np.array([0.5, 0.5]))[1].round(12).tolist()
     [0.0, 0.0]
     """
-    return coef, np.log(centre) + coef.sum(axis=1) * np.log(len(centre))
+    return coef, np.log(center) + coef.sum(axis=1) * np.log(len(center))
 
 
 def generative_to_linear(alpha: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(W, b) of the same map as the generative (alpha, pi): ``W = alpha - 1``, ``b = log pi - log
-    B(alpha)``.
+    """Convert the generative form (alpha, pi) to (W, b).
+
+    ``W = alpha - 1``, ``b = log pi - log B(alpha)``.
 
     Examples
     --------
@@ -278,8 +297,9 @@ def _log_beta(alpha: FloatArray) -> FloatArray:
 
 
 def _cut_folds(sample: Sample, n_folds: int) -> Iterator[tuple[Sample, Sample]]:
-    """Training rows and test rows of each fold. Rows that are not used keep the weight zero, so
-    no rows are copied.
+    """Training rows and test rows of each fold.
+
+    Rows that are not used get the weight zero, so no rows are copied.
     """
     # Rows of each class before a chunk: the chunk continues the assignment to folds there.
     before, seen = {}, np.zeros(sample.shape[1], dtype=np.intp)
@@ -294,7 +314,7 @@ def _cut_folds(sample: Sample, n_folds: int) -> Iterator[tuple[Sample, Sample]]:
 def _keep_rows(
     n_folds: int, before: Mapping[int, IntArray], held: int, is_test: bool, chunk: ArraySample
 ) -> ArraySample:
-    """The held-out rows of a chunk, or the others, by their weights."""
+    """Select the held-out rows of a chunk, or the other rows, by setting weights to zero."""
     present = chunk.weight > 0  # a row of weight zero is absent
     fold = np.zeros(len(chunk.y), dtype=np.intp)
     fold[present] = deal_folds(chunk.y[present], n_folds, before[chunk.start])
@@ -302,7 +322,7 @@ def _keep_rows(
 
 
 def _held_out_loss(score_map: AffineMap, theta: FloatArray, sample: Sample) -> float:
-    """Weighted mean log-loss, true-class probabilities clipped to [1e-15, 1 - 1e-15]."""
+    """Weighted mean log-loss, with probabilities clipped to [1e-15, 1 - 1e-15]."""
     return -float(sample.sum(partial(_log_true_sum, score_map, theta))) / sample.total
 
 

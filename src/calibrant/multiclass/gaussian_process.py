@@ -166,7 +166,7 @@ class GaussianProcessCalibration(BaseCalibrator):
 
     remedies: ClassVar[Mapping[Outcome, str]] = dict.fromkeys(
         (Outcome.ITERATION_LIMIT, Outcome.STALLED),
-        "the best kernel so far is kept; fewer inducing inputs (n_inducing) make the search easier",
+        "The best kernel so far is kept. Reduce n_inducing to make the search easier.",
     )
 
     def __init__(
@@ -227,30 +227,29 @@ class GaussianProcessCalibration(BaseCalibrator):
         )
 
     def _keep(self, evidence: Evidence, summary: ScoreSummary) -> None:
-        """Fitted attributes, in units of u."""
-        centre, scale = summary.rows.centre, summary.rows.scale
+        """Set the fitted attributes, in units of u."""
+        center, scale = summary.rows.center, summary.rows.scale
         self.kernel_variance_ = evidence.inducing.kernel.variance
         self.lengthscale_ = evidence.inducing.kernel.lengthscale * scale
         self.noise_ = evidence.inducing.kernel.noise
-        self.inducing_inputs_ = evidence.inducing.inputs * scale + centre
+        self.inducing_inputs_ = evidence.inducing.inputs * scale + center
         self.inducing_mean_ = evidence.point.mean
         self.inducing_covariance_ = evidence.point.covariance
-        self.score_range_ = np.array([summary.low, summary.high]) * scale + centre
+        self.score_range_ = np.array([summary.low, summary.high]) * scale + center
         self.elbo_ = evidence.point.value
         store_outcome(self, evidence.solution)
 
     def latent(self, z: Any) -> tuple[FloatArray, FloatArray]:
-        """Posterior mean and standard deviation of the latent function.
+        """Return the posterior mean and standard deviation of the latent function.
 
         Parameters
         ----------
-        z : array of any shape
-            Scores in the units of ``inputs``: probabilities, or logits measured from their row
-            mean.
+        z : array-like of any shape
+            Scores of the kind of ``inputs``: probabilities, or logits minus their row mean.
 
         Returns
         -------
-        mean, deviation : ndarrays of the shape of z
+        mean, deviation : ndarray of the shape of z
         """
         check_fitted(self)
         scores = np.asarray(as_array(z), dtype=np.float64)
@@ -267,13 +266,13 @@ class GaussianProcessCalibration(BaseCalibrator):
         if self.inputs == "proba":
             if not ((z >= 0) & (z <= 1)).all():
                 raise ValueError(
-                    "z must hold probabilities, in [0, 1]: this calibrator was made with "
-                    "inputs='proba'"
+                    "z must be probabilities between 0 and 1, because the calibrator was fitted "
+                    "with inputs='proba'."
                 )
             return log_clipped(z, self.eps)
         if not (z < np.inf).all():
             raise ValueError(
-                "z must hold logits, measured from their row mean; NaN and +inf are not allowed"
+                "z must be logits minus their row mean, and NaN and +inf are not allowed."
             )
         return np.where(np.isneginf(z), LOG_ZERO, z)
 
@@ -283,21 +282,22 @@ class GaussianProcessCalibration(BaseCalibrator):
         )
 
     def _kernel_inputs(self, u: FloatArray) -> FloatArray:
-        """Where the kernel is evaluated: a monotone latent function keeps its deviation beyond the
-        calibration scores.
+        """The inputs of the kernel.
+
+        A monotone latent function keeps its difference from the scores beyond their range at fit.
         """
         return np.clip(u, *self.score_range_) if self.monotone else u
 
     def _words(self) -> str:
         return (
-            f"A latent Gaussian process of scores: variance {self.kernel_variance_:.3g}, length "
-            f"scale {self.lengthscale_:.3g}, noise {self.noise_:.3g}, {len(self.inducing_inputs_)} "
-            "inducing points."
+            "A latent Gaussian process transforms the scores. Its kernel has variance "
+            f"{self.kernel_variance_:.3g}, length scale {self.lengthscale_:.3g} and noise "
+            f"{self.noise_:.3g}, with {len(self.inducing_inputs_)} inducing points."
         )
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
-        # Rows are sorted, so that a draw belongs to the rank of a score and not to the number of
-        # its column: permuting classes permutes the result.
+        # Sort the rows, so a draw belongs to the rank of a score and not to its column. Then a
+        # permutation of the classes permutes the result.
         order = np.argsort(u, axis=1)
         out = np.empty_like(u)
         n_elements = u.shape[1] * (u.shape[1] if self.covariance == "full" else 1)
@@ -314,9 +314,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         return log_floored(_averaged_over_ties(total / max(1, len(self.draws_)), u), TINY)
 
     def _latent_values(self, u: FloatArray) -> Iterator[FloatArray]:
-        """Draws of the latent values of rows in increasing order, or their mean if there are
-        none.
-        """
+        """Draws of the latent values of sorted rows, or their mean if ``n_samples`` is 0."""
         x = self._kernel_inputs(u)
         prior = self._inducing()
         features = prior.features(x)
@@ -333,16 +331,14 @@ class GaussianProcessCalibration(BaseCalibrator):
             yield mean + features @ (root @ shared) + spread(residual)
 
 
-# What the inducing inputs leave unexplained of the latent values of rows in increasing order, as a
+# The part of the latent values of sorted rows that the inducing inputs do not explain, as a
 # function of K standard normal numbers.
 
 
 def _diagonal_spread(
     prior: InducingInputs, x: FloatArray, features: FloatArray
 ) -> Callable[[FloatArray], FloatArray]:
-    """Independent deviations; equal scores of a row share theirs, as they share their latent
-    value.
-    """
+    """Independent deviations; equal scores of a row share one, like their latent value."""
     deviation, rank = np.sqrt(prior.unexplained(features)), _ranks(x)
     return lambda draw: deviation * draw[rank]
 
@@ -360,7 +356,7 @@ def _full_spread(
 
 
 def _ranks(ordered: FloatArray) -> IntArray:
-    """Ranks in rows in increasing order; equal values have the same."""
+    """Ranks in sorted rows; equal values have equal ranks."""
     return np.cumsum(np.diff(ordered, axis=1, prepend=ordered[:, :1]) > 0, axis=1)
 
 
@@ -374,27 +370,24 @@ def _averaged_over_ties(proba: FloatArray, ordered: FloatArray) -> FloatArray:
 
 
 def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray, FloatArray]:
-    """Rows that count, as sets of scores with one marked: sorted within and among themselves, equal
-    ones merged.
+    """Rows of positive weight, sorted within and among rows, with equal rows merged.
 
-    The bound does not change. But the result does not depend, not even by rounding, on the order of
-    rows or classes or on whether a row is repeated or weighted. Data that are transformed on demand
-    stay as they are.
+    The bound does not change. But the result then does not depend, not even by rounding, on the
+    order of rows and classes, or on whether a row is duplicated or weighted. Data that are
+    transformed on demand are not sorted.
     """
     rows = np.flatnonzero(weight)
     if isinstance(u, LazyRows):
-        kept = u if len(rows) == len(weight) else u.take(rows)
-        return kept, y[rows], weight[rows]
-    marked = true_class(u[rows], y[rows])[:, None]
+        present = u if len(rows) == len(weight) else u.take(rows)
+        return present, y[rows], weight[rows]
+    true_score = true_class(u[rows], y[rows])[:, None]
     ranked = np.sort(u[rows], axis=1)
-    place = (ranked < marked).sum(axis=1)
+    place = (ranked < true_score).sum(axis=1)
     unique, inverse = np.unique(np.column_stack([ranked, place]), axis=0, return_inverse=True)
     return unique[:, :-1], unique[:, -1].astype(np.intp), np.bincount(inverse.ravel(), weight[rows])
 
 
 def _antithetic(seed: int | None, n_samples: int, n_numbers: int) -> FloatArray:
-    """Standard normal draws; every second one is the negative of its neighbour, so that their mean
-    is right.
-    """
+    """Standard normal draws in pairs of opposite sign, so their mean is exact."""
     half = np.random.default_rng(seed or 0).standard_normal(((n_samples + 1) // 2, n_numbers))
     return np.stack([half, -half], axis=1).reshape(-1, n_numbers)[:n_samples]

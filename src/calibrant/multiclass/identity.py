@@ -37,7 +37,7 @@ class Identity(Calibrator):
         """Nothing is fitted."""
 
     def _words(self) -> str:
-        return "The probabilities are left as they are."
+        return "The probabilities are not changed."
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         return as_proba(scores, self.inputs)

@@ -20,13 +20,13 @@ from calibrant.base.fitted import FittedValue
 from calibrant.base.references import GUO_2017, KULL_2019
 
 PENALTY_REMEDIES: Mapping[Outcome, str] = {
-    Outcome.ITERATION_LIMIT: "a penalty (lam > 0) makes the problem easier",
-    Outcome.SEPARABLE: "calibrate on more rows, or use a penalty (lam > 0) or StructuredScaling",
+    Outcome.ITERATION_LIMIT: "Use a penalty (lam > 0), which makes the problem easier.",
+    Outcome.SEPARABLE: "Fit on more rows, use a penalty (lam > 0), or use StructuredScaling().",
     Outcome.MISSING_CLASS: (
-        "add rows of that class, or use a penalty (lam > 0) or StructuredScaling"
+        "Add rows of that class, use a penalty (lam > 0), or use StructuredScaling()."
     ),
 }
-"""What helps calibrators that have the parameter ``lam``."""
+"""Advice for calibrators with the parameter ``lam``."""
 
 
 class AffineCalibrator(SoftmaxCalibrator):
@@ -110,8 +110,8 @@ class VectorScaling(AffineCalibrator):
     """
 
     remedies: ClassVar[Mapping[Outcome, str]] = {
-        Outcome.SEPARABLE: 'calibrate on more rows, or use StructuredScaling("vector")',
-        Outcome.MISSING_CLASS: 'add rows of that class, or use StructuredScaling("vector")',
+        Outcome.SEPARABLE: 'Fit on more rows, or use StructuredScaling("vector").',
+        Outcome.MISSING_CLASS: 'Add rows of that class, or use StructuredScaling("vector").',
     }
     _is_diagonal = True
 
@@ -201,7 +201,7 @@ class MatrixScaling(AffineCalibrator):
         self.eps = eps
 
     citation: ClassVar[Citation] = Citation(
-        "matrix scaling with off-diagonal and intercept regularisation", (GUO_2017, KULL_2019)
+        "matrix scaling with off-diagonal and intercept regularization", (GUO_2017, KULL_2019)
     )
 
     def _check_parameters(self, n_classes: int) -> None:
@@ -215,9 +215,10 @@ class MatrixScaling(AffineCalibrator):
 
 
 def words_of_affine(coef: FloatArray, first: str = "") -> str:
-    """What a map with these factors does on the scale of logits, ``first`` being done before."""
+    """A sentence about a function with these coefficients; ``first`` describes earlier steps."""
     if np.ndim(coef) == 1:
-        return f"Every class has a factor and an offset of its own, on the scale of logits{first}."
+        return f"The logit of each class{first} is multiplied by a factor and shifted."
     return (
-        f"An affine map of logits{first}: the matrix corrects confusions between pairs of classes."
+        f"The logits{first} are transformed by a matrix and shifted. The matrix corrects "
+        "confusions between pairs of classes."
     )

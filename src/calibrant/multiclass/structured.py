@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibrant._data.sample import Sample
-from calibrant._kernels.simplex import EPS, centred, softmax_in_place
+from calibrant._kernels.simplex import EPS, centered, softmax_in_place
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
 from calibrant._optim.temperature import find_log_beta
 from calibrant._typing import FloatArray, Inputs
@@ -33,7 +33,7 @@ class StructuredScaling(AffineCalibrator):
     structure : {"matrix", "vector"}, default "matrix"
         "matrix" also corrects confusions between pairs of classes. "vector" fits one scale per
         class, costs O(n K) and is the choice for more than 300 classes.
-    centre : bool, default False
+    center : bool, default False
         Subtract the row mean from ``log q`` before the transformation. This is better for "matrix"
         if n is below about :math:`K^2`, and slightly worse with many rows.
     prior_scale : float, optional
@@ -93,12 +93,12 @@ class StructuredScaling(AffineCalibrator):
     (10, 10)
     """
 
-    _is_centred: ClassVar[bool] = False
+    _is_centered: ClassVar[bool] = False
 
     def __init__(
         self,
         structure: str = "matrix",
-        centre: bool = False,
+        center: bool = False,
         prior_scale: float | None = None,
         *,
         inputs: Inputs = "proba",
@@ -106,7 +106,7 @@ class StructuredScaling(AffineCalibrator):
         eps: float = EPS,
     ) -> None:
         self.structure = structure
-        self.centre = centre
+        self.center = center
         self.prior_scale = prior_scale
         self.inputs = inputs
         self.classes = classes
@@ -142,8 +142,8 @@ class StructuredScaling(AffineCalibrator):
         else:
             ridge = ridge_to_identity(single, pair, single, n_classes)
         start = self.__dict__.pop("_start", None)
-        if start is None or start.shape != ridge.centre.shape:
-            start = ridge.centre  # the identity
+        if start is None or start.shape != ridge.center.shape:
+            start = ridge.center  # the identity
         self._fit_affine(tempered, ridge, start)
 
     def _start_like(self, fitted: StructuredScaling) -> None:
@@ -155,10 +155,12 @@ class StructuredScaling(AffineCalibrator):
         proba *= 1.0 - self.smoothing_
         proba += self.smoothing_ / u.shape[1]
         log_q = np.log(proba, out=proba)
-        return centred(log_q) if self.centre else log_q
+        return centered(log_q) if self.center else log_q
 
     def _words(self) -> str:
-        return words_of_affine(self.coef_, f" after tempering by T = {self.temperature_:.4g}")
+        return words_of_affine(
+            self.coef_, f" after division by the temperature {self.temperature_:.3g}"
+        )
 
     def _logits(self, u: FloatArray) -> FloatArray:
         return super()._logits(self._tempered(u))

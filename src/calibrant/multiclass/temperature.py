@@ -22,7 +22,7 @@ from calibrant._optim.top_temperature import (
     tempered,
 )
 from calibrant._typing import FloatArray, Inputs
-from calibrant._validation import check_eps, check_prior_scale, remark
+from calibrant._validation import check_eps, check_prior_scale, warn_data
 from calibrant.base import BaseCalibrator, Citation, SoftmaxCalibrator, store_outcome
 from calibrant.base._words import CHI2_95, likelihood_ratio
 from calibrant.base.fitted import TEMPERATURE, FittedValue
@@ -104,9 +104,9 @@ class TemperatureScaling(SoftmaxCalibrator):
     """
 
     remedies: ClassVar[Mapping[Outcome, str]] = {
-        Outcome.SEPARABLE: "calibrate on more rows, or use a prior (prior_scale=0.25)",
+        Outcome.SEPARABLE: "Fit on more rows, or use TemperatureScaling(prior_scale=0.25).",
     }
-    _is_centred: ClassVar[bool] = False
+    _is_centered: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -142,19 +142,19 @@ class TemperatureScaling(SoftmaxCalibrator):
     def _words(self) -> str:
         is_softer = self.temperature_ > 1
         effect = "softened" if is_softer else "sharpened"
-        if self._is_beyond_chance():
-            effect += f": the model was {'over' if is_softer else 'under'}confident"
+        if self._is_significant():
+            effect += f", because the model is {'over' if is_softer else 'under'}confident"
         else:
-            effect += ", by no more than chance explains"
+            effect += ", but not significantly (5% level)"
         return (
-            f"Logits are divided by the temperature {self.temperature_:.4g}. The probabilities are "
-            f"{effect}. The ranking of classes is kept."
+            f"Logits are divided by the temperature {self.temperature_:.3g}. The probabilities are "
+            f"{effect}. The ranking of the classes does not change."
         )
 
-    def _is_beyond_chance(self) -> bool:
-        """Whether T differs from 1 by more than chance explains, at the level of 5%."""
-        # Wald's statistic is of all rows, but small if the labels are nearly separated. The rows of
-        # the summary show that case by their likelihood ratio.
+    def _is_significant(self) -> bool:
+        """Whether T differs significantly from 1, at the 5% level."""
+        # Wald's statistic uses all rows, but is too small if the labels are nearly separated. The
+        # likelihood ratio on the rows of the summary detects that case.
         wald = self.class_weights_.sum() * self.curvature_ * np.log(self.temperature_) ** 2
         return bool(max(wald, likelihood_ratio(vars(self).get("training_"))) > CHI2_95)
 
@@ -182,23 +182,25 @@ class TemperatureScaling(SoftmaxCalibrator):
 
 
 def _tail(top: TopScores) -> Tail | None:
-    """How the rest is spread; None where it is unknown, or where there is none."""
+    """The distribution of the tail mass; None if it is unknown, or if there is no tail."""
     if top.log_rest is None or top.n_known == top.n_classes:
         return None
     return tail_of(top.log_proba, top.log_rest, top.n_classes)
 
 
 def _rows_inside(data: TopSample) -> Any:
-    """Rows whose truth is among the known classes: all that speaks of the temperature where the
-    mass of the others is unknown.
-    """
+    """Rows whose true class is among the top m; only these are informative without tail mass."""
     rows = np.flatnonzero(data.is_inside & (data.weight > 0))
     if not len(rows):
-        raise ValueError("no row has its truth among the known classes, and the rest is unknown")
+        raise ValueError(
+            "The true class of no row is among the top scores, and the tail mass is unknown. Pass "
+            "TopScores(..., rest='complement'), or more classes per row."
+        )
     if len(rows) < len(data.y):
-        remark(
-            f"TemperatureScaling: {len(data.y) - len(rows):,} of {len(data.y):,} rows have a truth "
-            "that was cut off, and with an unknown rest they are left out"
+        warn_data(
+            f"TemperatureScaling: {len(data.y) - len(rows):,} of {len(data.y):,} rows are left "
+            "out, because their true class is not among the top scores and the tail mass is "
+            "unknown. Pass TopScores(..., rest='complement') to use them."
         )
     return rows
 
@@ -253,11 +255,9 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     """
 
     remedies: ClassVar[Mapping[Outcome, str]] = {
-        Outcome.SEPARABLE: (
-            "calibrate on more rows, or use a prior (TemperatureScaling(prior_scale=0.25))"
-        ),
+        Outcome.SEPARABLE: "Fit on more rows, or use TemperatureScaling(prior_scale=0.25).",
     }
-    _is_centred: ClassVar[bool] = False
+    _is_centered: ClassVar[bool] = False
 
     def __init__(self, *, inputs: Inputs = "proba", classes: Any = None, eps: float = EPS) -> None:
         self.inputs = inputs
@@ -330,8 +330,8 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     def _words(self) -> str:
         tempered, raw, uniform = (f"{weight:.1%}" for weight in self.weights_)
         return (
-            f"A mixture: {tempered} tempered by T = {self.temperature_:.4g}, {raw} as they were, "
-            f"{uniform} uniform."
+            f"A mixture of probabilities: {tempered} tempered with T = {self.temperature_:.4g}, "
+            f"{raw} original, {uniform} uniform."
         )
 
     def _proba(self, u: FloatArray) -> FloatArray:

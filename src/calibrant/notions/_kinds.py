@@ -201,8 +201,8 @@ class NamedClassNotion(Notion):
         names = [str(label) for label in classes]
         if self.label not in names:
             raise ValueError(
-                f"notion {self.name!r} does not exist: {unknown_name('class', self.label, names)}. "
-                f"Notions are {VALID}."
+                f"Invalid notion {self.name!r}. {unknown_name('class', self.label, names)} Notions "
+                f"are {VALID}."
             )
         return ClassNotion(names.index(self.label))
 

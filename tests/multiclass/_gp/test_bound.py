@@ -19,7 +19,7 @@ PACKED = np.concatenate([np.log([0.7, 1.3, 0.05]), [-2.0, -0.9, 0.1, 1.2, 2.0]])
 def some_rows(rng, n_rows=30, n_classes=4) -> ScaledRows:
     u = 2 * rng.normal(size=(n_rows, n_classes))
     return ScaledRows(
-        u, rng.integers(n_classes, size=n_rows), 0.1 + 2 * rng.random(n_rows), centre=0.3, scale=1.7
+        u, rng.integers(n_classes, size=n_rows), 0.1 + 2 * rng.random(n_rows), center=0.3, scale=1.7
     )
 
 
@@ -150,7 +150,7 @@ def test_a_weight_of_two_is_the_row_twice(rng, residual):
     rows, mean = some_rows(rng), rng.normal(size=5)
     weighted = bound_at(PACKED, rows._replace(weight=np.full(30, 2.0)), residual).at(mean)
     doubled = ScaledRows(
-        np.tile(rows.u, (2, 1)), np.tile(rows.y, 2), np.ones(60), rows.centre, rows.scale
+        np.tile(rows.u, (2, 1)), np.tile(rows.y, 2), np.ones(60), rows.center, rows.scale
     )
     assert abs(weighted.value - bound_at(PACKED, doubled, residual).at(mean).value) < 1e-10
 

@@ -74,5 +74,5 @@ def test_rare_scores_that_matter_get_inducing_inputs(rng):
     there."""
     u = np.concatenate([np.full((30, 1), -0.1), -9 + rng.normal(size=(30, 999))], axis=1)
     summary = summarise_scores(standardise(u, np.zeros(30, dtype=int), np.ones(30)))
-    scores = summary.spread_inputs(10) * summary.rows.scale + summary.rows.centre
+    scores = summary.spread_inputs(10) * summary.rows.scale + summary.rows.center
     assert (scores > -2).sum() >= 2

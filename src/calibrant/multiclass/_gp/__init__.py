@@ -1,3 +1,1 @@
-"""What `GaussianProcessCalibration` alone needs: kernel, bound, and the search for its
-parameters.
-"""
+"""Parts of `GaussianProcessCalibration`: kernel, bound, and the search for its parameters."""

@@ -1,4 +1,4 @@
-"""Quasi-Newton ascent where an estimate of the inverse Hessian comes with every point."""
+"""Quasi-Newton ascent for functions that return an estimate of the inverse Hessian."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from calibrant._typing import FloatArray
 
 
 class Posterior(NamedTuple):
-    """``q(e) = N(mean, covariance)``, the value that it reaches, and an estimate of the negative
-    inverse Hessian of the value there, which is positive definite.
+    """The posterior ``q(e) = N(mean, covariance)``, its value, and a metric.
+
+    The metric is a positive definite estimate of the negative inverse Hessian of the value.
     """
 
     value: float
@@ -38,12 +39,11 @@ def ascend(
     n_secants: int = 10,
     max_iter: int = 60,
 ) -> Posterior:
-    """A maximum near ``start``: Newton steps with ``metric`` for the inverse Hessian, corrected by
-    what gradients show.
+    """Find a maximum near ``start`` by Newton steps with ``metric`` as the inverse Hessian.
 
-    The corrections are those of L-BFGS by up to ``n_secants`` steps. Stops when the Newton
-    decrement, twice the gain to be expected in units of the value, is at most ``tolerance``, or
-    where no step increases the value.
+    The metric is corrected by gradients, as in L-BFGS, by up to ``n_secants`` steps. The search
+    ends when the Newton decrement, twice the expected increase of the value, is at most
+    ``tolerance``, or when no step increases the value.
     """
     here = function.at(start)
     slope = function.gradient(here)
@@ -61,7 +61,7 @@ def ascend(
 
 
 class _Secant(NamedTuple):
-    """A step, the fall of the gradient along it, and their product."""
+    """A step, the decrease of the gradient along it, and their product."""
 
     step: FloatArray
     fall: FloatArray
@@ -71,7 +71,7 @@ class _Secant(NamedTuple):
 def _remembered(
     secants: list[_Secant], step: FloatArray, fall: FloatArray, limit: int
 ) -> list[_Secant]:
-    """The last secants, with a new one where it shows a positive curvature."""
+    """The last secants, with a new one if its curvature is positive."""
     curvature = float(step @ fall)
     if not limit or curvature <= 1e-10 * float(np.linalg.norm(step) * np.linalg.norm(fall)):
         return secants
@@ -94,9 +94,7 @@ def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) ->
 def _step(
     function: Ascendable, here: Posterior, direction: FloatArray, slope: FloatArray
 ) -> Posterior | None:
-    """The first of the steps 1, 1/2, 1/4, ... along ``direction`` that increases the value
-    enough.
-    """
+    """The end of the first of the steps 1, 1/2, 1/4, ... that increases the value enough."""
     gain = 1e-4 * float(direction @ slope)
     length = 1.0
     while length > 1e-8:

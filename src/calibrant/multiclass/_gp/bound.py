@@ -1,12 +1,11 @@
-"""The variational bound of a latent function shared by all classes, for given kernel parameters and
-inducing inputs.
+"""The variational bound of a latent function that all classes share.
 
-Row n has scores ``x_nk`` and prior means ``u_nk``; its latent values ``f_n`` are Gaussian with mean
-``phi_n = u_n + A_n m`` and covariance ``C_n = R_n + A_n S A_n'``. The rows of ``A_n`` are the
-features of the scores (`InducingInputs`), ``q(e) = N(m, S)`` is the posterior of the whitened
-inducing variables, and ``R_n`` is the part of the row's prior covariance that they leave
-unexplained. With ``s_n = softmax(phi_n)`` and ``H_n = diag(s_n) - s_n s_n'`` the objective (Wenger
-2020, eq. 6 with the second-order term of eq. 7) is
+Kernel parameters and inducing inputs are fixed here. Row n has scores ``x_nk`` and prior means
+``u_nk``; its latent values ``f_n`` are Gaussian with mean ``phi_n = u_n + A_n m`` and covariance
+``C_n = R_n + A_n S A_n'``. The rows of ``A_n`` are the features of the scores (`InducingInputs`),
+``q(e) = N(m, S)`` is the posterior of the whitened inducing variables, and ``R_n`` is the part of
+the row's prior covariance that they leave unexplained. With ``s_n = softmax(phi_n)`` and ``H_n =
+diag(s_n) - s_n s_n'`` the objective (Wenger 2020, eq. 6 with the second-order term of eq. 7) is
 
     F = sum_n weight_n (log s_n,y_n - tr(H_n C_n) / 2) - (|m|^2 + tr S - log det S - M) / 2.
 
@@ -38,23 +37,24 @@ from calibrant.multiclass._gp.kernel import InducingInputs, rbf
 
 
 class ScaledRows(NamedTuple):
-    """Calibration data: prior means u (n, K), labels and positive weights; the kernel sees ``x = (u
-    - centre) / scale``.
+    """Calibration data: prior means u (n, K), labels and positive weights.
+
+    The inputs of the kernel are ``x = (u - center) / scale``.
     """
 
     u: Rows
     y: IntArray
     weight: FloatArray
-    centre: float = 0.0
+    center: float = 0.0
     scale: float = 1.0
 
     def inputs(self, rows: slice) -> FloatArray:
-        """Scores of a block as the kernel sees them."""
-        return (self.u[rows] - self.centre) / self.scale
+        """The inputs of the kernel for a block of rows."""
+        return (self.u[rows] - self.center) / self.scale
 
 
 class Residual(Protocol):
-    """``R_n`` of a block of rows, as far as the bound needs it."""
+    """The residual covariance ``R_n`` of a block of rows, in the form that the bound needs."""
 
     diagonal: FloatArray
 
@@ -62,20 +62,17 @@ class Residual(Protocol):
         """``R_n s_n``."""
 
     def feature_slope(self, s: FloatArray, average: FloatArray) -> FloatArray:
-        """Derivative of ``-tr(H_n R_n) / 2`` with respect to ``A_n``; ``average`` is ``A_n'
-        s_n``.
-        """
+        """Derivative of ``-tr(H_n R_n) / 2`` by ``A_n``; ``average`` is ``A_n' s_n``."""
 
     def kernel_slope(self, s: FloatArray, weight: FloatArray) -> FloatArray:
-        """Derivative of ``-sum_n weight_n tr(H_n R_n) / 2`` by log variance, log lengthscale, log
-        noise at fixed features.
+        """Derivative of ``-sum_n weight_n tr(H_n R_n) / 2`` by the log kernel parameters.
+
+        Features are fixed. The parameters are variance, lengthscale and noise.
         """
 
 
 class DiagonalResidual:
-    """``R_n`` without its off-diagonal entries: the latent values of a row depend on each other
-    through e alone.
-    """
+    """``R_n`` without its off-diagonal entries: latent values of a row are dependent only by e."""
 
     def __init__(self, x: FloatArray, features: FloatArray, inducing: InducingInputs) -> None:
         self.features = features
@@ -132,12 +129,12 @@ ResidualOf = Callable[[FloatArray, FloatArray, InducingInputs], Residual]
 
 
 class SparseBound:
-    """``F(m)`` with its gradients, as sums over row blocks; a pass over the data costs O(n K M^2),
-    O(n K^2) more for "full".
+    """``F(m)`` with its gradients, as sums over row blocks.
 
-    ``at(mean)`` gives the value and the closed form of S, ``gradient`` the derivative with respect
-    to m, and ``outer_gradient`` that with respect to kernel parameters and inducing inputs for
-    fixed m and S, which is the whole derivative wherever m is the maximum (envelope theorem).
+    A pass over the data costs O(n K M^2), and O(n K^2) more for "full". ``at(mean)`` returns the
+    value and the closed form of S, and ``gradient`` the derivative by m. ``outer_gradient`` is the
+    derivative by kernel parameters and inducing inputs for fixed m and S, which is the whole
+    derivative if m is the maximum (envelope theorem).
     """
 
     def __init__(
@@ -167,17 +164,15 @@ class SparseBound:
         return self._sum(lambda block: block.mean_slope(posterior)) - posterior.mean
 
     def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
-        """The best posterior near a mean: Newton's method with S for the inverse Hessian.
+        """The best posterior near a mean, by Newton's method with S as the inverse Hessian.
 
-        S is that but for the derivatives of H, which matter where the residual covariance is large;
-        `ascend` corrects it.
+        S ignores the derivatives of H, which matter if the residual covariance is large. `ascend`
+        corrects for them.
         """
         return ascend(self, start, tolerance=tolerance)
 
     def outer_gradient(self, posterior: Posterior) -> FloatArray:
-        """Derivative with respect to log variance, log lengthscale, log noise and the inducing
-        inputs.
-        """
+        """Derivative by log variance, log lengthscale, log noise and the inducing inputs."""
         moments, cross, direct = self._sum(lambda block: block.kernel_slope(posterior))
         out = self.inducing.gradient(moments, cross)
         out[:3] += direct
@@ -201,7 +196,7 @@ class SparseBound:
 
 
 class _Block:
-    """Features and residual covariance of a block of rows, and their part of the sums."""
+    """Features and residual covariance of a block of rows, and its contributions to the sums."""
 
     def __init__(
         self, data: ScaledRows, rows: slice, inducing: InducingInputs, residual: ResidualOf
@@ -239,9 +234,7 @@ class _Block:
         return r.ravel() @ self.flat
 
     def kernel_slope(self, posterior: Posterior) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Sums from which `InducingInputs.gradient` goes on, and the derivative at fixed
-        features.
-        """
+        """Sums for `InducingInputs.gradient`, and the derivative at fixed features."""
         r, s, average, spread = self._slopes(posterior)
         slope = self.residual.feature_slope(s, average)
         spread -= (average @ posterior.covariance)[:, None, :]

@@ -1,10 +1,9 @@
-"""A Gaussian process on the line seen through a few inducing inputs: features, and gradients by the
-chain rule.
+"""A Gaussian process on the real line with a few inducing inputs: features and their gradients.
 
 With the kernel ``v exp(-(x - x')^2 / (2 l^2))``, inducing inputs ``w_1..w_M`` and the Cholesky
 factor ``L L' = K_w`` of their covariance, the *feature* of a scalar ``x`` is the vector ``a(x) =
 L^-1 k(w, x)``. A latent function with whitened inducing variables ``e ~ N(0, I)`` has mean ``a(x) .
-e`` at ``x``; what the inducing inputs leave unexplained there has variance ``v + noise -
+e`` at ``x``. The variance that the inducing inputs do not explain there is ``v + noise -
 |a(x)|^2``.
 """
 
@@ -17,7 +16,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from calibrant._typing import FloatArray
 
-# Share of the variance on the diagonal of K_w: inducing inputs may coincide.
+# Share of the variance that is added to the diagonal of K_w, because inducing inputs may coincide.
 _JITTER = 1e-8
 
 
@@ -29,11 +28,9 @@ class Kernel(NamedTuple):
     noise: float
 
 
-def rbf(x: FloatArray, centre: FloatArray, kernel: Kernel) -> FloatArray:
-    """``v exp(-(x_i - c_j)^2 / (2 l^2))`` over the last axes: the smooth part of the kernel,
-    without the noise.
-    """
-    out = x[..., None] - centre[..., None, :]
+def rbf(x: FloatArray, center: FloatArray, kernel: Kernel) -> FloatArray:
+    """``v exp(-(x_i - c_j)^2 / (2 l^2))`` over the last axes: the kernel without the noise."""
+    out = x[..., None] - center[..., None, :]
     out *= out
     out *= -0.5 / kernel.lengthscale**2
     np.exp(out, out=out)
@@ -44,8 +41,8 @@ def rbf(x: FloatArray, centre: FloatArray, kernel: Kernel) -> FloatArray:
 class InducingInputs:
     """Kernel and inducing inputs with their Cholesky factor.
 
-    The white noise is independent from one evaluation of the latent function to the next, those at
-    the inducing inputs included: it stands on the diagonal of ``K_w`` and not in ``k(w, x)``.
+    The white noise is independent for all evaluations of the latent function, including those at
+    the inducing inputs. So it is part of the diagonal of ``K_w``, but not of ``k(w, x)``.
     """
 
     def __init__(self, kernel: Kernel, inputs: FloatArray) -> None:
@@ -81,18 +78,17 @@ class InducingInputs:
     def pulled(
         self, x: FloatArray, features: FloatArray, slope: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Sums over scores from which `gradient` makes the derivative of ``sum(slope * features)``;
-        ``x`` is (n,).
+        """Sums over scores that `gradient` needs for the derivative of ``sum(slope * features)``.
+
+        ``x`` has shape (n,).
         """
         weighted = (slope @ self._inverse) * (features @ self.root.T)
         powers = np.stack([np.ones_like(x), x, x * x])
         return powers @ weighted, features.T @ slope
 
     def gradient(self, moments: FloatArray, cross: FloatArray) -> FloatArray:
-        """Derivative with respect to log variance, log lengthscale, log noise and the M inducing
-        inputs.
-        """
-        shift, square = self._centred(moments)
+        """Derivative by log variance, log lengthscale, log noise and the M inducing inputs."""
+        shift, square = self._centered(moments)
         scale = self.kernel.lengthscale**2
         slope = self._prior_gradient(self._root_pulled(cross))
         slope[0] += moments[0].sum()
@@ -101,7 +97,7 @@ class InducingInputs:
         return slope
 
     def slope_gradient(self, x: FloatArray, weight: FloatArray, mean: FloatArray) -> FloatArray:
-        """Derivative of ``sum_i weight_i a'(x_i) . mean`` with respect to the same."""
+        """Derivative of ``sum_i weight_i a'(x_i) . mean`` by the same parameters."""
         lengthscale = self.kernel.lengthscale
         distance = (x[:, None] - self.inputs) / lengthscale
         weighted = rbf(x, self.inputs, self.kernel) * np.outer(weight, self.weights(mean))
@@ -112,7 +108,7 @@ class InducingInputs:
         slope[3:] += (weighted * (1 - distance**2)).sum(axis=0) / lengthscale**2
         return slope
 
-    def _centred(self, moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _centered(self, moments: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weighted sums of ``x - w`` and of its square from those of 1, x and x^2."""
         shift = moments[1] - self.inputs * moments[0]
         return shift, moments[2] - self.inputs * (moments[1] + shift)

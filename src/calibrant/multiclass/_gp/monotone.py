@@ -1,12 +1,11 @@
-"""A latent mean that increases on an interval: the bound maximized under linear constraints on m,
-and a certificate.
+"""A latent mean that increases on an interval: constrained maximization, and a certificate.
 
-The latent mean ``u + g(x)`` with ``x = (u - centre) / scale`` and ``g(x) = a(x) . m`` has slope ``1
+The latent mean ``u + g(x)`` with ``x = (u - center) / scale`` and ``g(x) = a(x) . m`` has slope ``1
 + g'(x) / scale``. A logarithmic barrier keeps it above a floor at the points of a grid. Between
 them ``g'`` differs from its linear interpolation by at most ``h^2 / 8 max |g'''|`` for a step h,
 and ``|g'''| <= |m| sqrt(15 v) / l^3``, because ``|m|`` bounds the norm of g in the space of the
-kernel. What that takes away from the floor is given back by shrinking m a little, so that the slope
-is at least the floor everywhere on the interval.
+kernel. Finally m is shrunk a little to compensate for this difference, so the slope is at least the
+floor everywhere on the interval.
 """
 
 from __future__ import annotations
@@ -32,16 +31,14 @@ _LAST_BARRIERS = (1e-2, 1e-4)
 def min_slope(scale: float) -> float:
     """Floor of the slope of a monotone latent mean, for scores with standard deviation ``scale``.
 
-    The prior mean has slope 1. Scores that are spread widely may need a temperature of the size of
-    their spread.
+    The prior mean has slope 1. Widely spread scores may need a temperature as large as their
+    spread, so their floor is lower.
     """
     return 1e-3 / max(1.0, scale)
 
 
 def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int) -> Evidence:
-    """The evidence under the constraint that the latent mean increases from ``summary.low`` to
-    ``summary.high``.
-    """
+    """The evidence if the latent mean must increase from ``summary.low`` to ``summary.high``."""
     free = fit_evidence(
         summary,
         lambda inducing: SparseBound(summary.rows, inducing, residual),
@@ -70,7 +67,7 @@ def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: i
 
 
 def _tighten(bound: SparseBound, summary: ScoreSummary, mean: FloatArray) -> Posterior:
-    """The barrier lowered for given kernel parameters, and what interpolation costs given back."""
+    """Lower the barrier for given kernel parameters, and compensate the interpolation error."""
     slopes = _certify(summary, bound.inducing, mean)
     for cost in _LAST_BARRIERS:
         mean = _BarrierBound(bound, slopes.grid, cost).maximum(mean, TOLERANCE * summary.total).mean
@@ -79,24 +76,23 @@ def _tighten(bound: SparseBound, summary: ScoreSummary, mean: FloatArray) -> Pos
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Slopes of the latent mean on a grid, ``1 + matrix @ m``, and how far they may fall between
-    its points.
-    """
+    """Slopes of the latent mean on a grid, ``1 + matrix @ m``, and their error between points."""
 
     grid: FloatArray
     matrix: FloatArray
     gap: float
-    """Largest fall below both neighbours for ``|m| = 1``."""
+    """Largest decrease of the slope below both neighbors for ``|m| = 1``."""
     lowest: float
-    """The floor that is asked for."""
+    """The required floor of the slope."""
 
     def floor(self, mean: FloatArray) -> float:
-        """A number that the slope nowhere falls below."""
+        """A lower bound of the slope on the whole interval."""
         return 1.0 + float((self.matrix @ mean).min()) - self.gap * float(np.linalg.norm(mean))
 
     def shrinkage(self, mean: FloatArray) -> float:
-        """Factor of m that raises the smallest slope to the limit: slopes are 1 plus a linear
-        function of m.
+        """Factor of m that raises the smallest slope to the floor.
+
+        It exists because slopes are 1 plus a linear function of m.
         """
         drop = 1.0 - self.floor(mean)
         return min(1.0, (1.0 - self.lowest) / drop) if drop > 0 else 1.0
@@ -105,8 +101,10 @@ class Slopes:
 def certified_slopes(
     inducing: InducingInputs, low: float, high: float, scale: float, size: float
 ) -> Slopes:
-    """Slopes on a grid from ``low`` to ``high``, so fine that for a mean of norm ``size`` little
-    happens between its points.
+    """Slopes on a grid from ``low`` to ``high``.
+
+    The grid is so fine that the slope changes little between its points for a mean of norm
+    ``size``.
     """
     variance, lengthscale, _ = inducing.kernel
     lowest = min_slope(scale)
@@ -125,8 +123,9 @@ def _certify(summary: ScoreSummary, inducing: InducingInputs, mean: FloatArray) 
 
 
 class _BarrierBound:
-    """``F(m) + strength * mean_g log(slope_g - floor)``; minus infinity where a slope is below the
-    floor.
+    """``F(m) + strength * mean_g log(slope_g - floor)``.
+
+    Minus infinity if a slope is below the floor.
     """
 
     def __init__(self, bound: SparseBound, grid: FloatArray, strength: float) -> None:
@@ -159,8 +158,8 @@ class _BarrierBound:
         return self.bound.outer_gradient(posterior) + barrier
 
     def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
-        # The curvature of the barrier is known and changes fast: what earlier steps showed of it
-        # would mislead.
+        # The curvature of the barrier is known exactly and changes fast, so secants of earlier
+        # steps would be misleading.
         return ascend(self, self._feasible(start), tolerance=tolerance, n_secants=0)
 
     def _feasible(self, mean: FloatArray) -> FloatArray:

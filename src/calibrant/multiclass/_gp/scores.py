@@ -1,6 +1,4 @@
-"""What calibration scores look like, in a few sums over row blocks: their spread, their range, and
-where they matter.
-"""
+"""A summary of the calibration scores by sums over row blocks: spread, range and histogram."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ _LEAST_AMPLITUDE = 3.0
 
 @dataclass(frozen=True, eq=False)
 class ScoreSummary:
-    """Standardised scores x in short."""
+    """A summary of the standardized scores x."""
 
     rows: ScaledRows
     low: float
@@ -49,12 +47,13 @@ class ScoreSummary:
 
     @property
     def amplitude(self) -> float:
-        """How far a calibrated latent function is expected to be from the scores, in log-odds."""
+        """Expected difference between a calibrated latent function and the scores, in log-odds."""
         return max(_LEAST_AMPLITUDE, self.rows.scale / 3)
 
     def spread_inputs(self, n_inputs: int) -> FloatArray:
-        """Inputs at quantiles of the histogram; capped cells and a uniform share keep them apart
-        where scores are tied.
+        """Inducing inputs at quantiles of the histogram.
+
+        Capped cells and a uniform share keep inputs apart if scores are tied.
         """
         share = np.minimum(self.histogram / self.histogram.sum(), 1.0 / n_inputs)
         mass = np.concatenate([[0.0], np.cumsum(share + _UNIFORM_SHARE / len(share))])
@@ -63,7 +62,7 @@ class ScoreSummary:
 
 
 def standardise(u: Rows, y: IntArray, weight: FloatArray) -> ScaledRows:
-    """Rows whose scores the kernel sees with mean 0 and standard deviation 1."""
+    """Rows whose inputs to the kernel have mean 0 and standard deviation 1."""
 
     def moments(rows: slice) -> FloatArray:
         block = u[rows]
@@ -71,10 +70,10 @@ def standardise(u: Rows, y: IntArray, weight: FloatArray) -> ScaledRows:
         return weight[rows] @ powers
 
     total, first, second = sum_blocks(moments, *u.shape)
-    centre = float(first / total)
-    scale = float(np.sqrt(max(second / total - centre**2, 0.0)))
-    is_constant = scale <= 1e-6 * max(1.0, abs(centre))
-    return ScaledRows(u, y, weight, centre, 1.0 if is_constant else scale)
+    center = float(first / total)
+    scale = float(np.sqrt(max(second / total - center**2, 0.0)))
+    is_constant = scale <= 1e-6 * max(1.0, abs(center))
+    return ScaledRows(u, y, weight, center, 1.0 if is_constant else scale)
 
 
 def summarise_scores(rows: ScaledRows) -> ScoreSummary:

@@ -1,17 +1,16 @@
-"""Kernel parameters and inducing inputs of largest variational bound, for a latent function shared
-by all classes.
+"""Search for the kernel parameters and inducing inputs with the largest variational bound.
 
-For given ones the posterior follows (`bound`). The rest is a smooth problem in M + 3 unknowns,
-the logarithms of the kernel parameters and the inducing inputs, solved by L-BFGS-B from the best of
-a few starts.
+They determine the posterior (`bound`). The search is a smooth problem in M + 3 unknowns, the
+logarithms of the kernel parameters and the inducing inputs. L-BFGS-B solves it from the best of a
+few starts.
 
-Two priors keep the search cautious. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2
-l)``, a the amplitude that is expected of a latent function and l in standard deviations of the
-scores: without it v may grow without end, as the second-order term of the bound charges nothing for
-uncertainty where probabilities are 0 or 1 already. And a latent function that leaves the scores
-alone is preferred to the best one unless that is better by 3 units: strong evidence, on the scale
-of Kass & Raftery (1995, doi:10.1080/01621459.1995.10476572). Of 300 calibrated samples of 1,000
-rows none reached it.
+Two priors regularize the search. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2
+l)``, with the expected amplitude a of a latent function and l in standard deviations of the scores.
+Without it, v could grow without limit, because the second-order term of the bound has no cost for
+uncertainty if probabilities are already 0 or 1. In addition, the identity is preferred to the best
+latent function unless that is better by 3 units of the bound, which is strong evidence on the scale
+of Kass & Raftery (1995, doi:10.1080/01621459.1995.10476572). In 300 simulated data sets of 1,000
+calibrated rows, no fit reached this threshold.
 """
 
 from __future__ import annotations
@@ -34,21 +33,21 @@ NOISE_FLOOR = 1e-6
 """Smallest variance of the white noise."""
 
 TOLERANCE = 1e-7
-"""Gain of the bound per unit of weight that counts as none."""
+"""An increase of the bound per unit of weight that is negligible."""
 
-# Half a unit of the bound for a lengthscale of one standard deviation: a latent function that bends
-# once over the scores costs next to nothing, one that bends at every tenth of them 5.
+# The prior costs half a unit of the bound for a lengthscale of one standard deviation. So a latent
+# function that bends once costs almost nothing, and one with a lengthscale of a tenth costs 5.
 _ROUGHNESS = 0.5
-# A fixed threshold on the penalized bound, on the side of doing nothing.
+# A fixed threshold on the penalized bound, in favor of the identity.
 _STRONG_EVIDENCE = 3.0
 
-# The kernel sees scores with standard deviation 1. Amplitudes are standard deviations of the latent
-# function: those of the starts are multiples of what temperature scaling would change, those
-# allowed multiples of what is expected.
-_MIN_VARIANCE = 1e-4  # changes log-odds by 0.01: nothing
-_MAX_AMPLITUDE = 100.0  # where the prior has long won
+# The inputs of the kernel have standard deviation 1. Amplitudes are standard deviations of the
+# latent function. Those of the starts are multiples of the change by temperature scaling, and their
+# limits are multiples of the expected amplitude.
+_MIN_VARIANCE = 1e-4  # changes log-odds by 0.01, which is negligible
+_MAX_AMPLITUDE = 100.0  # far beyond, the prior dominates
 _LENGTHSCALES = (0.05, 30.0)  # from a twentieth of a deviation (noise) to a straight line
-_START_LENGTHSCALES = (1.0, 3.0)  # a bend or two over the scores, and next to none
+_START_LENGTHSCALES = (1.0, 3.0)  # one or two bends over the scores, and almost none
 _START_AMPLITUDES = (1.0, 4.0)
 _SMALLEST_START = 0.3  # calibrated scores need nothing, and a search must start somewhere
 
@@ -64,9 +63,7 @@ class OuterBound(Protocol):
         """The best posterior near a mean."""
 
     def outer_gradient(self, posterior: Posterior) -> FloatArray:
-        """Derivative with respect to log variance, log lengthscale, log noise and the inducing
-        inputs.
-        """
+        """Derivative by log variance, log lengthscale, log noise and the inducing inputs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +73,7 @@ class Evidence:
     inducing: InducingInputs
     point: Posterior
     solution: Solution
-    """The objective is what was minimized: the negative bound and negative log prior per unit of
-    weight."""
+    """The solution; its objective is the negative bound and log prior per unit of weight."""
 
 
 def fit_evidence(
@@ -87,8 +83,9 @@ def fit_evidence(
     n_inducing: int,
     starts: Sequence[InducingInputs] = (),
 ) -> Evidence:
-    """Maximize a bound over kernel parameters and inducing inputs; ``starts`` compete with the
-    usual ones.
+    """Maximize a bound over kernel parameters and inducing inputs.
+
+    ``starts`` are added to the default starts.
     """
     profile = _Profile(summary, bound_of)
     candidates = [_packed(start) for start in (*starts, *_usual_starts(summary, n_inducing))]
@@ -103,7 +100,7 @@ def fit_evidence(
 
 
 def _outcome(result: scipy.optimize.OptimizeResult) -> Outcome:
-    """What the status of L-BFGS-B says: 1 is a limit of iterations, 2 a line search that failed."""
+    """The outcome of L-BFGS-B by its status: 1 is an iteration limit, 2 a failed line search."""
     if result.status == 0:
         return Outcome.CONVERGED
     return Outcome.ITERATION_LIMIT if result.status == 1 else Outcome.STALLED
@@ -121,7 +118,7 @@ def _usual_starts(summary: ScoreSummary, n_inducing: int) -> list[InducingInputs
 
 
 def _flat_prior(summary: ScoreSummary, n_inducing: int) -> InducingInputs:
-    """A prior under which the latent function hardly moves."""
+    """A prior that keeps the latent function close to the scores."""
     return InducingInputs(
         Kernel(_MIN_VARIANCE, _LENGTHSCALES[1], NOISE_FLOOR), summary.spread_inputs(n_inducing)
     )
@@ -146,9 +143,7 @@ def _packed(inducing: InducingInputs) -> FloatArray:
 def _search(
     profile: _Profile, start: FloatArray, limits: scipy.optimize.Bounds
 ) -> tuple[scipy.optimize.OptimizeResult, int]:
-    """L-BFGS-B, begun again where its line search gives up: the maximum over m may have jumped to
-    another mode.
-    """
+    """L-BFGS-B, restarted if its line search fails, because m may have jumped to another mode."""
     n_iter = 0
     for _ in range(_MAX_SEARCHES):
         result = _minimize(profile, start, limits, _MAX_ITER - n_iter)
@@ -162,8 +157,9 @@ def _search(
 def _minimize(
     profile: _Profile, start: FloatArray, limits: scipy.optimize.Bounds, max_iter: int
 ) -> scipy.optimize.OptimizeResult:
-    """One run of L-BFGS-B; the first step is the gradient itself, so values are scaled to make it a
-    sensible one.
+    """One run of L-BFGS-B.
+
+    Its first step is the gradient itself, so values are scaled to give it a sensible length.
     """
     profile.fresh(start)
     value, gradient = profile(start)
@@ -185,9 +181,7 @@ def _minimize(
 
 
 class _Solved(NamedTuple):
-    """The best point for given kernel parameters and inducing inputs; ``value`` is what the search
-    minimizes.
-    """
+    """The best point for given kernel parameters and inducing inputs, with the minimized value."""
 
     value: float
     inducing: InducingInputs
@@ -195,12 +189,11 @@ class _Solved(NamedTuple):
 
 
 class _Profile:
-    """The negative bound and log prior per unit of weight, m and S maximized out, with its
-    gradient.
+    """The negative bound and log prior per unit of weight, maximized over m and S, with gradient.
 
-    Each search for m starts from the latent function that the last one found (the first from the
-    line that temperature scaling finds), not from its whitened mean, which is another function
-    under other kernel parameters.
+    Each search for m starts at the latent function of the last search, and the first one at the
+    line of temperature scaling. It does not start at the last whitened mean, which describes
+    another function under other kernel parameters.
     """
 
     best: _Solved
@@ -222,7 +215,7 @@ class _Profile:
         return solved.value, gradient / self.total
 
     def fresh(self, packed: FloatArray) -> _Solved:
-        """The best point where nothing is known about m yet."""
+        """The best point without a previous m."""
         self._last = None
         return self._solve(packed)[1]
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from calibrant._validation._remarks import remark, user_level
+from calibrant._validation._warnings import user_level, warn_data
 from calibrant.exceptions import DataWarning
 
 
@@ -29,7 +29,7 @@ def test_a_package_that_only_begins_with_our_name_is_the_users():
 
 
 def test_a_remark_is_a_warning_about_data_at_the_users_line():
-    speak = called_from("calibrant.metrics", partial(remark, "this is odd"))
+    speak = called_from("calibrant.metrics", partial(warn_data, "this is odd"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         speak()
