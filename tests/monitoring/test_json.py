@@ -56,7 +56,7 @@ def test_one_number_keeps_its_bounds(value):
 
 
 def test_what_is_missing_is_named():
-    with pytest.raises(ValueError, match="the state lacks 'a'"):
+    with pytest.raises(ValueError, match="the state has no 'a'"):
         read_value({}, "a")
 
 
