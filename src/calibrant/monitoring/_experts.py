@@ -1,8 +1,8 @@
 r"""Experts: recalibrations of the deployed forecast that learn from labels as they arrive.
 
-**Scalings.** Each expert is :math:`q = \mathrm{softmax}(\beta \log p + b)` and takes a Newton
-step after every block of rows. The information H is discounted, so old rows are forgotten. A prior, which keeps the
-expert near the identity, replaces the forgotten information:
+**Scalings.** Each expert is :math:`q = \mathrm{softmax}(\beta \log p + b)` and takes a Newton step
+after every block of rows. The information H is discounted, so old rows are forgotten. A prior,
+which keeps the expert near the identity, replaces the forgotten information:
 
 .. math:: H \leftarrow \lambda^n H + J^\top W J + (1 - \lambda^n) H_0, \qquad
    \theta \leftarrow \theta - H^{-1} (g + (1 - \lambda^n) H_0 (\theta - \theta_0)) .
