@@ -7,7 +7,7 @@ from math import floor, isfinite, log10
 _DIGITS = 3
 """Significant digits of visible numbers."""
 
-_SMALLEST = 1e-6
+_SMALLEST = 1e-5
 """Smaller absolute values are rounding errors of sums and are shown as 0."""
 
 _SMALLEST_FIXED = 1e-4
