@@ -12,7 +12,9 @@ import pytest
 pytest.importorskip("rich")
 
 import calibrant
-from calibrant.cli._output import Output, before_after
+from calibrant._output.numbers import format_number
+from calibrant.cli._output import Output
+from calibrant.cli._tables import before_after
 
 
 class Block(NamedTuple):
@@ -55,6 +57,7 @@ def test_two_evaluations_stand_side_by_side_by_the_titles_of_the_metrics(capsys)
         title: numbers.split()
         for title, numbers in re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", capsys.readouterr().out)
     }
-    assert lines["Brier score"] == [f"{one.brier_score:.5f}", f"{two.compute().brier_score:.5f}"]
-    assert lines["KS error"] == [f"{one.ks:.5f}", "-"]
+    scores = [one.brier_score, two.compute().brier_score]
+    assert lines["Brier score"] == [format_number(score) for score in scores]
+    assert lines["KS error"] == [format_number(one.ks), "-"]
     assert "rows" not in lines

@@ -36,7 +36,7 @@ def report_file(
     output: Path,
 ) -> Report:
     """Write a report about a file; without a second file the calibrator is cross-fitted."""
-    words = [*file.options.arguments(), *options.words(), "-o", output.name]
+    arguments = [*file.options.arguments(), *options.arguments(), "-o", output.name]
     report = summarize(
         rows.labels,
         rows.scores,
@@ -48,7 +48,7 @@ def report_file(
         classes=file.classes,
         method=options.method if options.model is None else options.model.name,
         name=file.path.name,
-        command=shlex.join(["calibrant", "report", *words]),
+        command=shlex.join(["calibrant", "report", *arguments]),
         cv=options.cv,
         random_state=options.seed,
     )

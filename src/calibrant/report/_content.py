@@ -180,8 +180,9 @@ class Report(ShortRepr):
     ----------
     action, advice : str
         What to do, and how certain it is: "good", "mixed" or "bad".
-    verdict, judgement : str
-        The effect of calibration on held-out rows in sentences, and as "good", "mixed" or "bad".
+    verdict : str
+        The effect of calibration on held-out rows in sentences; ``judgement`` is the same as
+        "good", "mixed" or "bad".
     metrics : tuple of MetricRow
         Measures before and after calibration.
     tests : tuple of CheckRow

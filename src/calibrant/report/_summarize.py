@@ -121,8 +121,8 @@ def summarize(
     >>> data = digits_predictions()
     >>> scaling = TemperatureScaling()
     >>> report = summarize(data.val_labels, data.val_proba, calibrator=scaling, n_resamples=99)
-    >>> report.judgement
-    'good'
+    >>> report.action
+    'Use the calibrated probabilities.'
     """
     if model is not None:
         check_model(model, inputs, calibrator, calibration)
