@@ -62,7 +62,14 @@ def test_an_interval_has_both_ends():
 
 @pytest.mark.parametrize(
     ("share", "expected"),
-    [(0.95, "95%"), (0.9512, "95.1%"), (1.0, "100%"), (0.0005, "0.05%"), (-0.123, "-12.3%")],
+    [
+        (0.95, "95%"),
+        (0.9512, "95.1%"),
+        (1.0, "100%"),
+        (0.0005, "0.05%"),
+        (-0.123, "-12.3%"),
+        (0.9999, "99.99%"),
+    ],
 )
 def test_a_percentage_has_no_space(share, expected):
     assert format_percent(share) == expected

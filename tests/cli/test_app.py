@@ -592,7 +592,7 @@ def test_demo_needs_nothing_and_explains_itself(folder, capsys):
         "Overconfident",
         "before",
         "after",
-        "With 95 % confidence",
+        "holds with 95% confidence",
         "calibrant-report.html",
     ):
         assert said in out

@@ -54,16 +54,17 @@ def format_interval(low: float, high: float, *, signed: bool = False) -> str:
 
 
 def format_percent(share: float) -> str:
-    """A share as a percentage of at most three significant digits.
+    """A share as a percentage of three significant digits; more if it would be rounded to 100%.
 
     Examples
     --------
-    >>> [format_percent(share) for share in (0.95, 0.98912, 0.00051)]
-    ['95%', '98.9%', '0.051%']
+    >>> [format_percent(share) for share in (0.95, 0.98912, 0.00051, 0.9999)]
+    ['95%', '98.9%', '0.051%', '99.99%']
     """
     if abs(share) < _SMALLEST:
         return "0%"
-    return f"{100.0 * share:.{_DIGITS}g}%"
+    text = f"{100.0 * share:.{_DIGITS}g}"
+    return f"{100.0 * share:.{2 * _DIGITS}g}%" if text == "100" else f"{text}%"
 
 
 def format_p_value(value: float) -> str:
