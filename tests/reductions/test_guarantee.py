@@ -87,7 +87,7 @@ def test_a_given_number_of_bins_is_a_number_of_points_too(rng):
         ("class-1", "probability of 'b' is"),
         ("rank-2", "probability of its class of rank 2 is"),
         ("within-top-2", "probability of one of its top 2 classes is"),
-        ("top-2-confidence", "says its (top class|class of rank 2) with"),
+        ("top-2-confidence", "probability of its (top class|class of rank 2) is"),
         ("top-2-label", "probability of '[abc]'( at rank 2)? is"),
     ],
 )
