@@ -313,7 +313,7 @@ def test_report_in_all_its_forms(ending, files, capsys):
     )
     assert "Calibration by temperature" in printed.out
     text = Path(f"report.{ending}").read_text()
-    for said in ("cat", "fox", "temperature", "95 %"):
+    for said in ("cat", "fox", "temperature", "95% CI"):
         assert said in text
 
 

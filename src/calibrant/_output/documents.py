@@ -27,7 +27,7 @@ def parse_json(text: str) -> Any:
 
 
 def _reject_constant(name: str) -> float:
-    raise ValueError(f"it holds {name}, which is not valid JSON")
+    raise ValueError(f"{name} is not allowed")
 
 
 def _reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
