@@ -8,7 +8,7 @@ _DIGITS = 3
 """Significant digits of visible numbers."""
 
 _SMALLEST = 1e-5
-"""Smaller absolute values are rounding errors of sums and are shown as 0."""
+"""Smaller absolute values are shown as 0: they are rounding errors, or too small to matter."""
 
 _SMALLEST_FIXED = 1e-4
 """Smaller absolute values are shown in scientific notation."""

@@ -73,14 +73,16 @@ class ValidityDisplay(GridDisplay):
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Compute what is drawn.
+        """Compute the curves from labels and scores.
 
         Parameters
         ----------
-        y_true, notion, n_bins, strategy, bins, inputs, sample_weight, classes : as in
-        `calibrant.inference.validity_curve`
-        y_prob : probabilities, or a dict of them, one per model
-        claims, names : as of the class
+        y_true, notion, n_bins, strategy, bins, inputs, sample_weight, classes
+            As in `calibrant.inference.validity_curve`.
+        y_prob : array-like of shape (n, K), or dict of such arrays
+            Probabilities of one model, or of several by name.
+        claims, names
+            As in the parameters of the class.
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
@@ -104,7 +106,7 @@ class ValidityDisplay(GridDisplay):
         for i, claim in enumerate(panels):
             panel = self.figure_.add_subplot(grid[divmod(i, n_columns)])
             self._draw(panel, claim, max_epsilon)
-            y = r"share of rows off by at most $\varepsilon$" if i % n_columns == 0 else ""
+            y = r"share of rows with error at most $\varepsilon$" if i % n_columns == 0 else ""
             label(panel, r"$\varepsilon$", y, self._title(i, claim))
             axes.append(panel)
         axes[0].legend(fontsize=SMALL, frameon=False, loc="lower right")
