@@ -16,6 +16,7 @@ from calibrant.report._sentences import (
     cautions,
     decomposition_sentence,
     facts,
+    gain_sentence,
     ks_sentence,
     possible_sentence,
     remaining,
@@ -44,6 +45,37 @@ def test_the_judgement_follows_from_the_interval(before, gain):
         made = verdict(before, gap(0.0), replace(gain, low=low, high=high), "temperature")
         assert made[0] == judgement
         assert "temperature" in made[1]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (
+            0.1,
+            0.3,
+            "Calibration by auto reduces log-loss from 0.900 to 0.700 on held-out rows, by "
+            "0.200 (95% CI 0.100 to 0.300).",
+        ),
+        (
+            -0.3,
+            -0.1,
+            "Calibration by auto increases log-loss from 0.700 to 0.900 on held-out rows, "
+            "by 0.200 (95% CI 0.100 to 0.300).",
+        ),
+        (
+            -0.1,
+            0.1,
+            "It is uncertain whether calibration by auto reduces log-loss, which changes "
+            "from 0.700 to 0.700 on held-out rows (reduction 0, 95% CI -0.100 to +0.100).",
+        ),
+    ],
+    ids=["good", "bad", "mixed"],
+)
+def test_the_change_of_the_log_loss_is_one_sentence(gain, low, high, expected):
+    change = (low + high) / 2
+    pair = (0.9, 0.7) if low > 0 else (0.7, 0.9) if high < 0 else (0.7, 0.7)
+    values = {"gain": change or 1e-6, "before": pair[0], "after": pair[1], "level": 0.95}
+    assert gain_sentence(replace(gain, low=low, high=high, **values), "auto") == expected
 
 
 def gap(value, reach=0.001):

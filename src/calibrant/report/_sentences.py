@@ -33,6 +33,9 @@ _SHIFT_LEVEL = 1e-3
 _TIED_SHARE = 0.5
 """Share of tied confidences above which quantile bins differ much in size."""
 
+_NEGLIGIBLE = 1e-4
+"""Reduction in log-loss, in nats, that a sentence shows as 0."""
+
 _OVERCONFIDENT = 0.01
 """Mean confidence minus accuracy that is relevant: one percentage point."""
 
@@ -53,9 +56,11 @@ def gain_sentence(gain: Gain, method: str) -> str:
     """The change of the log-loss of held-out rows; the only figure of the improvement."""
     change = f"from {format_number(gain.before)} to {format_number(gain.after)} on held-out rows"
     if gain.judgement == "mixed":
+        # A reduction of 0.00001 nats would be shown in scientific notation, which distracts.
+        reduction = 0.0 if abs(gain.gain) < _NEGLIGIBLE else gain.gain
         return (
             f"It is uncertain whether calibration by {method} reduces log-loss, which changes "
-            f"{change} (reduction {format_number(gain.gain, signed=True)}, "
+            f"{change} (reduction {format_number(reduction, signed=True)}, "
             f"{format_percent(gain.level)} CI {format_interval(gain.low, gain.high, signed=True)})."
         )
     verb, sign = ("reduces", 1.0) if gain.judgement == "good" else ("increases", -1.0)
