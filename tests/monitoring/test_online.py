@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from calibrant.monitoring import Expert, OnlineCalibration
-from calibrant.monitoring._online import mix_rows
+from calibrant.monitoring._mixture import mix_rows
 
 
 def experts_losses(log_f):

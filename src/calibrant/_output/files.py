@@ -41,13 +41,13 @@ def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
         aside.unlink(missing_ok=True)
 
 
-def replace_file(aside: Path, target: Path, shown: str) -> None:
+def replace_file(aside: Path, target: Path, display_path: str) -> None:
     """Rename a temporary file and record its path in ``completed``.
 
     The command line does not let a signal interrupt this function, so the record is always correct.
     """
     os.replace(aside, target)
-    completed.append(shown)
+    completed.append(display_path)
 
 
 def _is_special(path: str | os.PathLike[str]) -> bool:

@@ -133,7 +133,7 @@ class FitResult(NamedTuple):
     note: str
 
     def to_dict(self, output: Path) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The result as plain values for JSON."""
         training = vars(self.model).get("training_")
         return {
             "method": self.method,

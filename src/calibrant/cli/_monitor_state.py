@@ -66,8 +66,8 @@ def remember_options(
     monitor: CalibrationMonitor, data: WeightedFileArguments, file: ScoreFile
 ) -> None:
     """Keep the options and the columns of the reference file."""
-    given = {name: getattr(data, name) for name in _REMEMBERED}
-    monitor.metadata["options"] = {name: value for name, value in given.items() if value}
+    options = {name: getattr(data, name) for name in _REMEMBERED}
+    monitor.metadata["options"] = {name: value for name, value in options.items() if value}
     monitor.metadata["columns"] = list(file.score_columns)
     monitor.metadata["files"] = []
 

@@ -92,7 +92,7 @@ class Rule:
         return log(self.arl if self.lag == 1 else 2.0 * self.arl)
 
     def to_state(self) -> dict[str, Any]:
-        """Plain values, which `make_rule` accepts."""
+        """The parameters as plain values, which `make_rule` accepts."""
         plain = ("false_alarm", "horizon", "tolerance", "mode", "arl", "lag", "inputs")
         values = {name: getattr(self, name) for name in (*plain, "relative_tolerance")}
         return {**values, "notions": [notion.name for notion in self.notions]}

@@ -245,7 +245,7 @@ class Evidence:
         return max(0.0, float(self.log_e[stream, member] - self.lowest[stream, member]))
 
     def to_state(self) -> dict[str, Any]:
-        """Plain numbers."""
+        """The sums as plain numbers for JSON."""
         return {name: as_numbers(values) for name, values in vars(self).items()}
 
     @classmethod
@@ -298,7 +298,7 @@ class GapSums:
         return GapSums(*(a + b for a, b in zip(self.arrays, other.arrays, strict=True)))
 
     def to_state(self) -> dict[str, Any]:
-        """Plain numbers."""
+        """The sums as plain numbers for JSON."""
         return {name: as_numbers(values) for name, values in vars(self).items()}
 
     @classmethod

@@ -57,7 +57,7 @@ def read_numbers(
 def read_finite_numbers(
     state: Mapping[str, Any], key: str, shape: tuple[int, ...], *, low: float = -1e15
 ) -> FloatArray:
-    """As `read_numbers`, without null."""
+    """Read an array as `read_numbers` does, but reject null."""
     array = read_numbers(state, key, shape, low=low)
     if not np.isfinite(array).all():
         raise ValueError(f"{key} of the state must hold finite numbers")

@@ -41,6 +41,7 @@ from calibrant.monitoring._json import (
     read_state,
     read_value,
 )
+from calibrant.monitoring._mixture import mix_batch, mix_rows
 
 SCHEMA = "calibrant.online-calibration/1"
 
@@ -420,40 +421,6 @@ class OnlineCalibration(BaseEstimator):
         online.log_loss_ = read_number(state, "log_loss", -1e15, 1e15)
         online.deployed_log_loss_ = read_number(state, "deployed_log_loss", -1e15, 1e15)
         return online
-
-
-def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> tuple[float, FloatArray]:
-    """Log-loss of the mixture on rows, and the weights after the last row.
-
-    ``log_f`` (n, M) are the log-likelihoods of the experts.
-    """
-    # A plain Python loop over few experts is faster than NumPy calls on short arrays.
-    top = log_f.max(axis=1)
-    w, loss, even = weights.tolist(), -float(top.sum()), share / len(weights)
-    for row in np.exp(log_f - top[:, None]).tolist():
-        posterior = [a * b for a, b in zip(w, row, strict=True)]
-        total = sum(posterior)
-        loss -= log(total)
-        scale = (1.0 - share) / total
-        w = [scale * p + even for p in posterior]
-    return loss, np.array(w)
-
-
-def mix_batch(
-    weights: FloatArray, log_f: FloatArray, share: float, *, largest: int, before: int
-) -> FloatArray:
-    """Weights after a batch of rows that were all predicted before the first of their labels.
-
-    ``log_f`` (n, M) are the log-likelihoods of the experts. ``largest`` is the size of the largest
-    batch so far, including this one, and ``before`` that of the largest batch before. Weights that
-    were learned at the rate ``1 / before`` are flattened to the lower rate ``1 / largest``. A batch
-    gets its part of the share. The sum of both costs is the bound of `OnlineCalibration`.
-    """
-    log_weights = np.log(np.maximum(weights, TINY)) * (before / largest)
-    log_weights += log_f.sum(axis=0) / largest
-    posterior = np.exp(log_weights - log_weights.max())
-    part = 1.0 - (1.0 - share) ** (len(log_f) / largest)
-    return (1.0 - part) * posterior / posterior.sum() + part / len(weights)
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:

@@ -85,7 +85,7 @@ def add_groups(groups: Groups, more: Groups) -> Groups:
 
 
 def groups_to_state(groups: Groups) -> dict[str, Any]:
-    """Plain values."""
+    """The state as plain values for JSON."""
     return {
         name: {
             "log_e": as_numbers(group.log_e),
@@ -241,7 +241,7 @@ class MonitorState:
         return sum_groups(self.groups, group_family(members.rule), rows, group)
 
     def to_state(self) -> dict[str, Any]:
-        """Plain values."""
+        """The state as plain values for JSON."""
         return {
             "n_rows": self.n_rows,
             "alarm_at": self.alarm_at,

@@ -63,7 +63,7 @@ class DriftStep:
         return exp(min(self.nats, 690.0))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """The result as plain values for JSON."""
         return {**asdict(self), "evidence": self.evidence}
 
 
@@ -213,7 +213,7 @@ class PerformanceEstimate:
     assumes: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """The result as plain values for JSON."""
         return {**vars(self), "confusion": self.confusion.tolist()}
 
     def __str__(self) -> str:

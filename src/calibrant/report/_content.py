@@ -239,5 +239,5 @@ class Report(ShortRepr):
         render(self, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dictionaries, for JSON."""
+        """The report as plain values for JSON."""
         return {"schema": SCHEMA, **asdict(self)}

@@ -24,8 +24,8 @@ _GUARANTEE = (
 )
 
 
-def how_sentences(case: Case, given: Sample) -> tuple[str, ...]:
-    """How a report was computed; ``given`` is the sample with the weights of the user."""
+def how_sentences(case: Case, original: Sample) -> tuple[str, ...]:
+    """How a report was computed; ``original`` is the sample with the weights of the user."""
     request = case.request
     sentences = (
         _how_fitted(case),
@@ -40,7 +40,7 @@ def how_sentences(case: Case, given: Sample) -> tuple[str, ...]:
         "Refinement is the remaining log-loss.",
         "" if request.is_fitted else _GUARANTEE,
         _how_to_write(case.fits.model),
-        *weight_sentences(given),
+        *weight_sentences(original),
         case.fits.chunked_note,
         *_how_chunked(case),
         f"calibrant {__version__}, NumPy {np.__version__}.",

@@ -146,14 +146,14 @@ def summarize(
 
 
 def _summarize(
-    given: ReportRows,
+    original: ReportRows,
     training: ReportRows | None,
     labels: AnyArray,
     groups: tuple[str, ...],
     request: Request,
 ) -> Report:
     """The report of rows; without training rows the calibrator is cross-fitted."""
-    rows = given.effective()
+    rows = original.effective()
     training = None if training is None else training.effective()
     request = request.set_up(rows.sample.n_columns)
     fits = fit_rows(rows, training, request)
@@ -168,12 +168,12 @@ def _summarize(
         table = group_table(*both, groups, request.n_bins)
     note = None  # the calibration rows of a calibrator that was fitted before are not known
     if not request.is_fitted:
-        note = guarantee_note(given if training is None else training, labels, request.inputs)
-    return _compose(case, given, note, table)
+        note = guarantee_note(original if training is None else training, labels, request.inputs)
+    return _compose(case, original, note, table)
 
 
 def _compose(
-    case: Case, given: ReportRows, guarantee: GuaranteeNote | None, groups: MapTable | None
+    case: Case, original: ReportRows, guarantee: GuaranteeNote | None, groups: MapTable | None
 ) -> Report:
     """The content of a report."""
     request, findings, names = case.request, case.findings, case.names
@@ -194,13 +194,13 @@ def _compose(
         guarantee=guarantee,
         map=describe(case.fits.model, names),
         warnings=_warnings(case),
-        how=how_sentences(case, given.sample),
+        how=how_sentences(case, original.sample),
         code=code_lines(
-            request, is_held_out=case.fits.is_held_out, is_weighted=has_weights(given.sample)
+            request, is_held_out=case.fits.is_held_out, is_weighted=has_weights(original.sample)
         ),
         version=__version__,
         groups=groups,
-        is_weighted=has_weights(given.sample),
+        is_weighted=has_weights(original.sample),
     )
 
 

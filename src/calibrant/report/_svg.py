@@ -209,8 +209,8 @@ def _frame(
 
 
 def _tick(x: float, y: float, anchor: str, value: float) -> str:
-    shown = f"{value / 1e6:,.6g}M" if abs(value) >= 1e6 else f"{value:,.6g}"
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown}</text>'
+    text = f"{value / 1e6:,.6g}M" if abs(value) >= 1e6 else f"{value:,.6g}"
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'
 
 
 def _legend(plane: _Plane, entries: Sequence[tuple[str, str]], shape: str = "point") -> str:
@@ -234,15 +234,15 @@ def _path(plane: _Plane, points: Sequence[tuple[float, float]], kind: str) -> st
     return f'<path class="{kind}" d="M{places}"/>' if points else ""
 
 
-def _ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """About ``wanted`` round numbers between ``low`` and ``high``.
+def _ticks(low: float, high: float, n_ticks: int = 5) -> list[float]:
+    """About ``n_ticks`` round numbers between ``low`` and ``high``.
 
     Examples
     --------
     >>> _ticks(0.0, 1.0), _ticks(-0.02, 0.02)
     ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [-0.02, -0.01, 0.0, 0.01, 0.02])
     """
-    step = _round_up((high - low) / wanted)
+    step = _round_up((high - low) / n_ticks)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(place * step, 12) + 0.0 for place in range(first, last + 1)]
 
