@@ -122,12 +122,7 @@ def start(
     remember_options(monitor, data, file)
     write_text(output_path, monitor.to_json())
     if reference.alarm:
-        gap = reference.gaps()[0]
-        output.say(
-            "note: The rows of the reference file raise an alarm (mean gap of "
-            f"{gap.claim}: {format_number(gap.mean, signed=True)}). Calibrate the model first, or "
-            "pass a larger --tolerance."
-        )
+        _note_alarm(reference, output)
     rare = _rare_classes(rows, file, tolerance) if relative_tolerance is None else []
     if rare:
         output.say(
@@ -137,6 +132,15 @@ def start(
         )
     output.show(f"Wrote {output_path}. Next step: calibrant monitor update {output_path} FILE")
     output.result({"state": str(output_path), "reference": reference.to_dict()})
+
+
+def _note_alarm(reference: CalibrationMonitor, output: Output) -> None:
+    gap = reference.gaps()[0]
+    output.say(
+        f"note: The rows of the reference file raise an alarm (mean gap of {gap.claim}: "
+        f"{format_number(gap.mean, signed=True)}). Calibrate the model first, or pass a larger "
+        "--tolerance."
+    )
 
 
 def _rare_classes(rows: Any, file: Any, tolerance: float) -> list[str]:
