@@ -49,7 +49,9 @@ def test_a_device_is_written_directly():
 
 
 def test_what_cannot_be_written_is_said_beforehand(tmp_path):
-    with pytest.raises(IsADirectoryError, match="give the name of a file in it"):
+    with pytest.raises(IsADirectoryError, match=r"is a directory. Pass the path of a file"):
         check_writable(tmp_path)
-    with pytest.raises(FileNotFoundError, match="does not exist: make it first"):
+    with pytest.raises(
+        FileNotFoundError, match=r"does not exist. Create it first, or pass another path"
+    ):
         check_writable(tmp_path / "no" / "a.txt")

@@ -40,7 +40,9 @@ def test_a_terminal_without_rich_gets_an_error_that_names_the_remedy(monkeypatch
     monkeypatch.setattr(sys, "stderr", Terminal())
     for name in ("rich", "rich.console", "rich.progress"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r"calibrant\[cli\], or leave progress=False"):
+    with pytest.raises(
+        ImportError, match=r'pip install "calibrant\[cli\]", or pass progress=False'
+    ):
         list(tracked(range(3), total=3, description="Work", progress=True))
 
 

@@ -183,9 +183,9 @@ def test_export_says_what_it_cannot_do(files, capsys):
     said = refused(
         capsys, "export", "model.json", "--to", "sql", "--compose", "net.onnx", "-o", "out"
     )
-    assert "--compose goes with --to onnx" in said
+    assert "--compose requires --to onnx" in said
     said = refused(capsys, "export", "model.json", "--to", "python", "-o", "model.json")
-    assert "model.json is the input" in said
+    assert "model.json is an input file, which would be lost" in said
     command(capsys, "fit", "predictions.csv", "-m", "canonical", "-o", "model.json", "-q")
     assert "MulticlassToBinary" in refused(capsys, "export", "model.json", "--to", "sql", "-o", "o")
 
@@ -313,7 +313,7 @@ def test_report_in_all_its_forms(ending, files, capsys):
     )
     assert "Calibration by temperature" in printed.out
     text = Path(f"report.{ending}").read_text()
-    for said in ("cat", "fox", "temperature", "95 %"):
+    for said in ("cat", "fox", "temperature", "95% CI"):
         assert said in text
 
 
@@ -514,7 +514,7 @@ def test_unwritable_output_is_refused_before_the_work(files, capsys):
     assert "unknown file extension" in refused(
         capsys, "apply", "model.json", "predictions.csv", "-o", "out.xyz"
     )
-    assert "written as .html, .md or .json" in refused(
+    assert "must end in .html, .md or .json" in refused(
         capsys, "report", "predictions.csv", "-m", "identity", "-o", "report.pdf"
     )
 
@@ -547,7 +547,8 @@ def test_a_missing_extra_is_said_in_one_line(capsys, monkeypatch):
     printed = command(capsys, "demo", code=2)
     assert (
         printed.err
-        == 'calibrant: the command line needs the package typer: pip install "calibrant[cli]"\n'
+        == "calibrant: The command line needs the package typer, which is not installed. Run pip "
+        'install "calibrant[cli]".\n'
     )
 
 
@@ -594,11 +595,11 @@ def test_demo_needs_nothing_and_explains_itself(folder, capsys):
         "Overconfident",
         "before",
         "after",
-        "With 95 % confidence",
+        "holds with 95% confidence",
         "calibrant-report.html",
     ):
         assert said in out
-    assert re.search(r"Log-loss +\d\.\d+ +\[\d\.\d+, \d\.\d+\]", out)
+    assert re.search(r"Log-loss +\d\.\d+ +\d\.\d+ to \d\.\d+ +\d\.\d+ +\d\.\d+ to \d\.\d+", out)
     assert os.path.getsize("calibrant-report.html") < 2_000_000
 
 

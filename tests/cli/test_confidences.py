@@ -59,7 +59,7 @@ def test_percent_signs_of_classes_are_read_on_request(tmp_path, capsys):
 def test_a_column_that_says_neither_correct_nor_wrong_is_an_error(tmp_path, capsys):
     path = write(tmp_path / "a.csv", correct=["maybe", *CORRECT[1:]])
     assert run(["evaluate", path, *PAIR]) == 2
-    assert "row 0 of column 'right' is 'maybe'" in capsys.readouterr().err
+    assert "Row 0 of column 'right' is 'maybe'" in capsys.readouterr().err
 
 
 def test_a_pair_needs_both_columns_and_no_others(tmp_path, capsys):

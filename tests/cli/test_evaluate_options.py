@@ -45,7 +45,10 @@ def test_evaluate_by_a_column_is_the_evaluation_of_its_groups(data, capsys):
 
 def test_a_column_of_groups_that_is_not_there_is_an_error(data, capsys):
     assert run([*EVALUATE, "--by", "region"]) == 2
-    assert "--by names the column 'region'" in capsys.readouterr().err
+    assert (
+        "has no column 'region'. Pass one of prob_cat, prob_dog, prob_owl, outcome, site to --by."
+        in capsys.readouterr().err
+    )
 
 
 def test_evaluate_with_intervals(data, capsys):
@@ -90,7 +93,7 @@ def test_report_of_a_saved_model_on_a_test_file(data, capsys):
     loss = next(row for row in shown["metrics"] if row["name"] == "log_loss")
     assert loss["after"]["value"] == pytest.approx(after.log_loss)
     assert "heuristic" not in {test["guarantee_after"] for test in shown["tests"]}
-    assert 'calibrant.load("model.json")' in shown["code"]
+    assert "model = load('m.json')" in shown["code"]
     assert "--model m.json" in shown["code"]
 
 

@@ -129,13 +129,13 @@ def test_a_damaged_state_is_an_error_that_names_it(started, capsys, tmp_path, te
 def test_a_reference_that_is_not_calibrated_is_remarked_upon(weeks, capsys):
     weeks("worse", beta=0.3, n_rows=4000)
     said = command(capsys, "monitor", "start", "worse.csv", "-o", "s.json", "--horizon", "10000")
-    assert "the reference itself would be an alarm" in said.err
+    assert "The rows of the reference file raise an alarm (mean gap of confidence: +0." in said.err
 
 
 def test_a_page_is_html(started, capsys):
     said = command(capsys, "monitor", "show", "state.json", "-o", "page.pdf", code=2)
     assert ".html" in said.err
-    assert "seen yet" in command(capsys, "monitor", "show", "state.json").out
+    assert "has seen no rows yet" in command(capsys, "monitor", "show", "state.json").out
 
 
 def test_a_missing_state_says_how_to_begin(weeks, capsys):
@@ -180,9 +180,9 @@ def test_the_group_that_is_not_honest_is_named(started, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("column", "values", "said"),
     [
-        ("area", ["n"] * 400, "has columns"),
-        ("region", [0.5] * 400, "names or whole numbers"),
-        ("region", ["n"] * 7 + [""] * 393, "row 7 has no group"),
+        ("area", ["n"] * 400, "has no column 'region'. Pass one of p_a, p_b, p_c"),
+        ("region", [0.5] * 400, "must hold text or integers"),
+        ("region", ["n"] * 7 + [""] * 393, "Row 7 has no value in the group column"),
     ],
 )
 def test_a_group_that_cannot_be_read_is_said(started, capsys, tmp_path, column, values, said):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from typing import NamedTuple
 
@@ -11,8 +10,7 @@ import pytest
 
 pytest.importorskip("rich")
 
-import calibrant
-from calibrant.cli._output import Output, before_after
+from calibrant.cli._output import Output
 
 
 class Block(NamedTuple):
@@ -45,16 +43,3 @@ def test_warnings_become_remarks_once(capsys):
         for _ in range(2):
             warnings.warn("did not converge", stacklevel=1)
     assert capsys.readouterr().err == "note: did not converge\n"
-
-
-def test_two_evaluations_stand_side_by_side_by_the_titles_of_the_metrics(capsys):
-    one = calibrant.evaluate([0, 1], [[0.9, 0.1], [0.2, 0.8]])
-    two = calibrant.MetricAccumulator(keep_top=0).update([0, 1], [[0.6, 0.4], [0.2, 0.8]])
-    Output(as_json=False, quiet=False).show(before_after(one, two.compute()))
-    lines = {
-        title: numbers.split()
-        for title, numbers in re.findall(r"(?m)^(\S.*?)  +(\S.*?) *$", capsys.readouterr().out)
-    }
-    assert lines["Brier score"] == [f"{one.brier_score:.5f}", f"{two.compute().brier_score:.5f}"]
-    assert lines["KS error"] == [f"{one.ks:.5f}", "-"]
-    assert "rows" not in lines

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +14,51 @@ pytest.importorskip("typer")
 
 import calibrant
 from calibrant.cli import run
+from calibrant.cli._reports import demo_report
 
 NAMES = np.array(["cat", "dog", "owl"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--cv", "3", "--seed", "2", "--chunked"),
+        ("--fit-on", "validation.csv"),
+        ("--weight", "weight"),
+        ("--fit-on", "validation.csv", "--weight", "weight"),
+        ("--model", "m.json"),
+    ],
+    ids=" ".join,
+)
+def test_the_code_reads_the_files_and_repeats_the_figures(outcome_files, capsys, options):
+    for name in ("validation", "test"):
+        path = Path(f"{name}.csv")
+        head, *lines = path.read_text().splitlines()
+        weighted = [f"{line},{1 + k % 3}" for k, line in enumerate(lines)]
+        path.write_text("\n".join([f"{head},weight", *weighted]) + "\n")
+    data = ["test.csv", "--label", "outcome"]
+    assert run(["fit", *data, "-m", "temperature", "-o", "m.json", "-q"]) == 0
+    method = () if "--model" in options else ("-m", "vector")
+    assert run(["report", *data, *method, *options, "-o", "r.json", "-q"]) == 0
+    shown = json.loads(Path("r.json").read_text())
+    scope = {"print": lambda *values: None}
+    exec(shown["code"], scope)
+    repeated = json.loads(json.dumps([asdict(row) for row in scope["report"].metrics]))
+    assert repeated == shown["metrics"]
+    capsys.readouterr()
+
+
+def test_the_code_of_the_demo_repeats_its_figures(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    report = demo_report(0, Path("demo.json"))
+    loading, _, _ = report.code.partition("report = summarize")
+    scope = {}
+    exec(loading, scope)
+    model = scope["calibrator"].fit(scope["fit_scores"], scope["fit_labels"])
+    after = calibrant.evaluate(scope["labels"], model.predict_proba(scope["scores"]))
+    row = next(row for row in report.metrics if row.name == "log_loss")
+    assert row.after.value == pytest.approx(after.log_loss, rel=1e-9)
 
 
 def test_a_report_about_a_file_whose_calibrator_was_fitted_on_another(outcome_files, capsys):

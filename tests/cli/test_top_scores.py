@@ -66,7 +66,7 @@ def test_a_temperature_is_fitted_to_the_best_classes(top_csv, capsys):
     expected = TemperatureScaling().fit(top, y).temperature_
     assert load(model).temperature_ == pytest.approx(expected, rel=1e-9)
     shown = capsys.readouterr().out
-    assert "a little too good." in shown
+    assert "the values after calibration are too optimistic." in shown
     assert "calibrant compare" not in shown
 
 

@@ -9,9 +9,11 @@ from math import exp, isfinite
 
 import pytest
 
+from calibrant._output.numbers import format_number
 from calibrant.monitoring import CalibrationMonitor, MonitorEntry
 from calibrant.monitoring._results import (
     _chance,
+    _chance_sentence,
     add_entry,
     alarm_sentence,
     describe,
@@ -21,6 +23,7 @@ from calibrant.monitoring._results import (
     onset_name,
     read_history,
     short_gap,
+    strongest_sentences,
 )
 from monitored import GAP, STEP
 
@@ -114,28 +117,45 @@ def test_an_alarm_names_its_onset(stream):
     assert alarm_sentence(monitor) == "No alarm after 200 rows."
     monitor.update(*stream(1500, beta=0.3), when="June")
     assert alarm_sentence(monitor) == (
-        "Alarm: the probabilities are no longer what they say; it seems to have begun with June."
+        "Alarm: the model is no longer calibrated. Estimated onset: June."
     )
-    text = "\nTogether with the rows before it, predicted class (confidence): predicted"
-    assert text in str(monitor)
+    assert (
+        "\nMean gap of confidence (predicted probability minus observed frequency) over all rows, "
+        "including those before the onset: +"
+    ) in str(monitor)
+    assert re.search(
+        r"\nSince June \(1,500 rows\), predicted probabilities \(confidence\) were too high by "
+        r"about 0\.\d{3} on average\.\n",
+        str(monitor),
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "beta", "message"),
     [
-        ({}, 1.0, r"evidence against it stands at .* right within 0.02 .* no small one\.$"),
+        (
+            {},
+            1.0,
+            r"^Evidence against calibration \(log e-value\): .* not unusual for a model whose "
+            r"probabilities are correct within 0.02\.$",
+        ),
         (
             {"tolerance": 0.0},
             1.0,
-            r"stands at .* nats; at .* it is an alarm\. For a calibrated model",
+            r"\(log e-value\): .*\. The alarm is raised at 16.8\. .* a model that is calibrated",
         ),
         (
             {"tolerance": 0.0},
             0.2,
-            r"Recalibrating would have saved .* nats since update 1\. For a",
+            r"\(log e-value\): .* since update 1\. Recalibration would have reduced the total "
+            r"log-loss by this amount\. For a model that is calibrated",
         ),
-        ({"mode": "test"}, 0.4, r"of ever seeing that much is below one in a billion\.$"),
-        ({}, 0.2, r"of such evidence at row 600 or before is below one in a billion\.$"),
+        (
+            {"mode": "test"},
+            0.4,
+            r"evidence of this strength at any time is below one in a billion\.$",
+        ),
+        ({}, 0.2, r"evidence of this strength by row 600 is below one in a billion\.$"),
     ],
     ids=str,
 )
@@ -148,8 +168,7 @@ def test_the_evidence_is_described_with_its_chance(stream, options, beta, messag
 @pytest.mark.parametrize(
     ("chance", "expected"),
     [
-        (0.7, "no small one"),
-        (0.021, "below 2.1 %"),
+        (0.021, "below 2.1%"),
         (5e-5, "below 50 in a million"),
         (1e-12, "below one in a billion"),
     ],
@@ -160,20 +179,29 @@ def test_a_chance_is_given_in_the_unit_that_fits(chance, expected):
 
 def test_a_gap_is_described_in_a_sentence_and_in_short():
     assert gap_sentence(GAP) == (
-        "Over all rows, confidence: predicted probabilities were too high by 0.0200 on average "
-        "(predicted minus observed between -0.0100 and +0.0500, at all times)."
+        "Mean gap of confidence (predicted probability minus observed frequency) over all rows: "
+        "+0.0200 (95% CI -0.0100 to +0.0500)."
     )
-    assert "too low by 0.0200" in gap_sentence(replace(GAP, mean=-0.02))
-    assert short_gap(GAP) == "confidence +0.020 (-0.010 to +0.050)"
+    assert ": -0.0200 (" in gap_sentence(replace(GAP, mean=-0.02))
+    assert short_gap(GAP) == (
+        "confidence, log e-value 0.500, mean gap +0.0200 (95% CI -0.0100 to +0.0500)"
+    )
+
+
+def test_a_listed_gap_within_the_tolerance_has_a_note():
+    listed = replace(GAP, is_listed=True)
+    assert short_gap(listed, 0.02).endswith(", which hides larger errors in some rows")
+    assert short_gap(replace(listed, low=0.03), 0.02).endswith(" +0.0500)")
 
 
 def test_what_could_still_hide_is_the_first_claim_and_the_worst():
     worse = replace(GAP, claim="class 3", high=0.3)
     assert hidden_gap_sentence([GAP]) == (
-        "No alarm is no proof: a mean gap of 0.050 of confidence could still hide."
+        "No alarm does not prove calibration. The data do not exclude a mean gap of 0.0500 for "
+        "confidence."
     )
     assert hidden_gap_sentence([GAP, worse]).endswith(
-        "could still hide, and one of 0.300 of class 3."
+        "a mean gap of 0.0500 for confidence, and of 0.300 for class 3."
     )
 
 
@@ -183,4 +211,28 @@ def test_listed_groups_are_named_after_the_verdict(stream):
     monitor.update(y, proba, group=["north"] * 1500)
     lines = describe(monitor).split("\n")
     assert lines[0].startswith("Alarm")
-    assert lines[3].startswith("Look first at: group north +")
+    assert lines[3].startswith("Strongest evidence: confidence, log e-value ")
+    assert "; group north, log e-value " in lines[3]
+
+
+def test_the_hint_of_an_alarm_begins_with_the_strongest_evidence(stream):
+    monitor = CalibrationMonitor(horizon=1000)
+    monitor.update(*stream(1500, beta=0.3))
+    strongest = max(monitor.gaps(), key=lambda gap: gap.nats)
+    hint = next(line for line in str(monitor).split("\n") if line.startswith("Strongest evidence"))
+    value = format_number(strongest.nats)
+    assert hint.startswith(f"Strongest evidence: {strongest.claim}, log e-value {value}, mean gap ")
+
+
+def test_an_alarm_names_the_strongest_evidence_even_if_nothing_is_listed(stream):
+    monitor = CalibrationMonitor(horizon=1000)
+    monitor.update(*stream(1500, beta=0.3))
+    gaps = [replace(gap, is_listed=False) for gap in monitor.gaps()]
+    assert len(strongest_sentences(monitor, gaps)) == 1
+    assert strongest_sentences(CalibrationMonitor(classes=[0, 1]), gaps) == []
+
+
+def test_evidence_that_is_not_unusual_has_no_probability():
+    assert _chance_sentence(0.7, "evidence", "that is calibrated") == (
+        "This is not unusual for a model that is calibrated."
+    )

@@ -52,7 +52,7 @@ def test_there_is_a_limit_of_groups(stream):
     many = {str(i): known for i in range(10_000)}
     more = sum_groups(many, FAMILY, rows, np.array([7]))
     assert len(add_groups(many, more)) == 10_000
-    with pytest.raises(ValueError, match="at most 10,000 groups are followed"):
+    with pytest.raises(ValueError, match="10,001 groups, but a monitor keeps at most 10,000"):
         add_groups(many, sum_groups(many, FAMILY, rows, np.array(["another"])))
 
 
@@ -69,7 +69,7 @@ def test_a_state_comes_back(stream):
         ([], "at most 10,000 by name"),
         (dict.fromkeys(map(str, range(10_001))), "at most 10,000 by name"),
         ({"a": 3}, "must hold log_e and sums"),
-        ({"a": {"log_e": [0.0]}}, "lacks 'sums'"),
+        ({"a": {"log_e": [0.0]}}, "has no 'sums'"),
         ({"a": {"sums": [1.0, 0.0, 0.0], "log_e": [0.0]}}, "log_e of the state"),
     ],
     ids=["list", "too many", "number", "no sums", "short"],
@@ -104,5 +104,5 @@ def test_every_sum_of_two_chunks_is_added():
 
 @pytest.mark.parametrize("start", [("rule", 9), ("another", 0)])
 def test_chunks_of_another_monitor_or_another_state_do_not_add_up(start):
-    with pytest.raises(ValueError, match="the same monitor in the same state"):
+    with pytest.raises(ValueError, match="come from different monitors or from different states"):
         chunk(1) + chunk(1, start)

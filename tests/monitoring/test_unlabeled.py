@@ -20,7 +20,7 @@ def test_a_class_that_became_frequent_is_found_and_named(rng):
 
 
 def test_drift_rejects_other_classes_and_a_single_row(rng):
-    with pytest.raises(ValueError, match="classes of the reference"):
+    with pytest.raises(ValueError, match="columns like the reference"):
         ScoreDrift(rng.dirichlet(np.ones(3), 10)).update(rng.dirichlet(np.ones(4), 10))
     with pytest.raises(ValueError, match="reference rows"):
         ScoreDrift([[0.5, 0.5]])
@@ -71,12 +71,12 @@ def test_what_is_assumed_is_printed(overconfident):
     reference, (_, proba) = overconfident(300), overconfident(300)
     plain = estimate_performance(reference, proba, n_resamples=5, rng=0)
     wide = estimate_performance(reference, proba, n_resamples=5, rng=0, within=0.02)
-    assert "only labels can tell" in str(plain)
+    assert "Only labels can confirm it" in str(plain)
     assert "within 0.02" in str(wide)
     assert wide.high - plain.high == pytest.approx(0.02, abs=1e-12)
     assert wide.to_dict()["n_rows"] == 300
 
 
 def test_performance_rejects_other_classes(overconfident):
-    with pytest.raises(ValueError, match="same classes"):
+    with pytest.raises(ValueError, match="must have the same columns"):
         estimate_performance(overconfident(30), [[0.5, 0.5]])

@@ -187,9 +187,9 @@ def test_a_file_refuses_it_with_the_reason(data, tmp_path):
 @pytest.mark.parametrize(
     ("notion", "message"),
     [
-        (ANY, "when the model says one of 'c', 'd' with"),
-        (Groups(((1,),)), "when the model says 'b' with"),
-        (Even(), "when the model says 'even' with"),
+        (ANY, "When the reported probability of one of 'c', 'd' is"),
+        (Groups(((1,),)), "When the reported probability of 'b' is"),
+        (Even(), "When the reported probability of 'even' is"),
     ],
 )
 def test_a_guarantee_names_the_claim(notion, message, data):
@@ -258,7 +258,7 @@ def test_the_how_to_page_runs(capsys):
     for code in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
         exec(compile(code, "howto-notion.md", "exec", dont_inherit=True), space)
     plt.close("all")
-    assert "when the model says one of class 2, class 3 with" in capsys.readouterr().out
+    assert "When the reported probability of one of class 2, class 3 is" in capsys.readouterr().out
 
 
 def _kinds_known(tree):

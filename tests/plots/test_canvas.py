@@ -16,10 +16,7 @@ def test_without_matplotlib_a_display_names_the_line_that_installs_it(monkeypatc
     table = calibration_curve(data.labels, data.proba)
     for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
-    expected = (
-        "displays are drawn with matplotlib, which is not installed; run: pip install "
-        '"calibrant[plot]"'
-    )
+    expected = 'Plots need matplotlib, which is not installed. Run pip install "calibrant[plot]".'
     with pytest.raises(ImportError, match=f"^{re.escape(expected)}$"):
         ReliabilityDisplay.from_predictions(data.labels, data.proba)
     with pytest.raises(ImportError, match=f"^{re.escape(expected)}$"):

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import softmax
 
 from calibrant import MulticlassToBinary, SplineCalibration
+from calibrant._output.numbers import format_percent
 from calibrant.datasets import noisy_simplex, power_family
 from calibrant.metrics import ks_error
 from calibrant.plots import CumulativeDisplay
@@ -20,7 +21,7 @@ def test_the_error_in_the_title_is_the_ks_error(notion, data):
     display = CumulativeDisplay.from_predictions(data.labels, data.proba, notion=notion).plot()
     error = ks_error(data.labels, data.proba, notion=notion)
     assert display.ks == pytest.approx(error, abs=1e-12)
-    assert f"KS error {100 * error:.3f} %" in display.figure_.get_suptitle()
+    assert f"KS error {format_percent(error)}, observed frequency" in display.figure_.get_suptitle()
 
 
 def test_any_claim_of_several_can_be_drawn(data):
@@ -100,9 +101,7 @@ def test_densenet40_has_the_published_errors_before_and_after(real_data):
 
 
 def test_a_claim_that_no_row_makes_is_refused():
-    with pytest.raises(
-        ValueError, match="no row makes the claim 'predicted 1': choose another claim"
-    ):
+    with pytest.raises(ValueError, match=r"No row belongs to 'predicted 1'. Pass another claim="):
         CumulativeDisplay.from_predictions(
             [0, 1], [[0.9, 0.1], [0.8, 0.2]], notion="top-label", claim=1
         )

@@ -63,7 +63,7 @@ def test_the_title_counts_rows_that_became_right():
     display = ConfusionChangeDisplay.from_predictions(
         [0, 1], before, after, sample_weight=[3, 1]
     ).plot()
-    assert display.ax_.get_title(loc="left") == "Confusions after minus before (+3 right)"
+    assert display.ax_.get_title(loc="left") == "Change of the confusion matrix (+3 correct)"
 
 
 def test_shapes_that_differ_are_refused():

@@ -65,5 +65,7 @@ def test_predictions_are_judged_by_the_metric(rng):
 
 
 def test_names_must_fit_the_ranks():
-    with pytest.raises(ValueError, match="names must name each of the 2 methods, got 1"):
+    with pytest.raises(
+        ValueError, match="names must have one entry for each of the 2 methods, got 1"
+    ):
         CriticalDifferenceDisplay([1.0, 2.0], ["a"], 1.0)

@@ -7,6 +7,7 @@ from scipy.special import softmax
 
 import notion_names
 from calibrant import MulticlassToBinary, PlattScaling, TemperatureScaling
+from calibrant._output.numbers import format_number
 from calibrant.binary import HistogramBinning
 from calibrant.datasets import digits_predictions, draw_labels, noisy_simplex, two_label_example
 from calibrant.inference import calibration_band
@@ -62,7 +63,7 @@ def test_every_notion_is_drawn_with_its_error_in_the_title(notion, data):
     error = expected_calibration_error(data.labels, data.proba, notion=notion)
     assert display.error == pytest.approx(error, abs=1e-15)
     title = display.figure_.get_suptitle() or display.axes_[0].get_title(loc="left")
-    assert f"ECE {error:.4f}" in title
+    assert f"ECE {format_number(error)}" in title
 
 
 def test_points_stand_for_bins_made_from_the_data(data):
@@ -120,7 +121,7 @@ def test_of_many_classes_the_worst_are_drawn_first(rng):
         "class 17",
         "class 42",
     }
-    assert "the 6 worst of 100" in display.figure_.get_suptitle()
+    assert "6 largest errors of 100" in display.figure_.get_suptitle()
 
 
 def test_claim_errors_are_those_of_single_classes(data):
@@ -301,7 +302,10 @@ def test_named_models_lie_over_each_other_in_one_axes(two_models):
     first = ReliabilityDisplay.from_predictions(y, proba, name="raw", ax=ax)
     second = ReliabilityDisplay.from_estimator(scaled, proba, y, name="scaled", ax=ax)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == [f"raw (ECE {first.error:.4f})", f"scaled (ECE {second.error:.4f})"]
+    assert texts == [
+        f"raw (ECE {format_number(first.error)})",
+        f"scaled (ECE {format_number(second.error)})",
+    ]
     assert len(ax.figure.axes) == 1
     drawn = [line for line in ax.lines if line.get_gid() == OVERLAY]
     assert drawn[0].get_color() != drawn[1].get_color()
@@ -314,14 +318,14 @@ def test_a_line_takes_the_keywords_of_matplotlib(two_models):
     display.plot(Figure().add_subplot(), line_kw={"color": "#ff0000", "linewidth": 3})
     (line,) = [line for line in display.axes_[0].lines if line.get_gid() == OVERLAY]
     assert (line.get_color(), line.get_linewidth()) == ("#ff0000", 3)
-    with pytest.raises(ValueError, match="line_kw is of the line of a display with a name"):
+    with pytest.raises(ValueError, match="line_kw requires a display with a name"):
         ReliabilityDisplay.from_predictions(y, proba).plot(line_kw={})
 
 
 def test_a_named_display_of_several_claims_is_refused(two_models):
     y, proba, _ = two_models
     display = ReliabilityDisplay.from_predictions(y, proba, notion="class-wise", name="raw")
-    with pytest.raises(ValueError, match="a display with a name is one line"):
+    with pytest.raises(ValueError, match="A display with a name is one line"):
         display.plot(Figure().add_subplot())
 
 

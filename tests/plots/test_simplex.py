@@ -91,5 +91,5 @@ def test_names_stand_at_the_corners(data):
 
 
 def test_other_numbers_of_classes_are_refused():
-    with pytest.raises(ValueError, match="a triangle shows three classes, the scores have 2"):
+    with pytest.raises(ValueError, match="A triangle shows three classes, but the scores have 2"):
         SimplexDisplay.from_predictions([0, 1], [0.2, 0.8])

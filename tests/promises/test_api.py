@@ -652,7 +652,7 @@ def test_a3_a_report_of_other_weights_leaves_out_what_draws_rows_and_says_so(dig
     assert {test.name for test in made.tests} == {"conf_ece", "cw_ece", "tl_ece", "predicted-class"}
     how = " ".join(made.how)
     assert "effective number of rows, 315 of 400" in how
-    assert "have no interval and the kernel test is left out" in how
+    assert "have no confidence interval and there is no kernel test" in how
     scaled = calibrant.report.summarize(labels, proba, sample_weight=weight / 1e6, **REPORT)
     assert scaled.verdict == made.verdict
 

@@ -153,7 +153,7 @@ def test_c4_a_report_saves_itself_in_the_form_that_the_path_says(results, tmp_pa
 def test_c5_an_array_of_axes_is_explained():
     figure = pytest.importorskip("matplotlib.figure").Figure()
     display = plots.ReliabilityDisplay.from_predictions(TRUTH, PROBA)
-    with pytest.raises(TypeError, match=r"not an array of 2: pass one of them, such as ax=axes"):
+    with pytest.raises(TypeError, match=r"got an array of 2. Pass one of them, such as ax=axes"):
         display.plot(figure.subplots(1, 2))
 
 

@@ -326,7 +326,7 @@ def test_d1_13_the_command_of_a_report_is_complete_and_its_code_runs(files, caps
     )
     with open("r.json") as file:
         report = json.load(file)
-    line = report["code"].splitlines()[0].removeprefix("# ")
+    line = report["code"].splitlines()[0].removeprefix("# Command of this report: ")
     arguments = shlex.split(line)
     assert arguments[0] == "calibrant"
     assert run(arguments[1:]) == 0
@@ -392,7 +392,7 @@ def test_d1_7_the_input_is_not_overwritten(name, files, capsys):
         before = file.read()
     for output in ("good.csv", "./good.csv", "also.html"):
         said = command(capsys, name, "good.csv", "-m", "identity", "-o", output, code=2).err
-        assert "is the input, which would be lost" in said
+        assert "is an input file, which would be lost" in said
     with open("good.csv") as file:
         assert file.read() == before
 

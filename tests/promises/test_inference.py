@@ -111,7 +111,7 @@ def test_w8_s4_bins_of_scores_of_other_models_have_no_guarantee(
     model = CalibratedClassifier(LogisticRegression(), calibrator, cv=2, ensemble=ensemble)
     inner = model.fit(*task).calibrators_[0]
     for refused in (inner, load(save_to(inner, tmp_path / "model.json"))):
-        with pytest.raises(ValueError, match=r"there is no guarantee here.*FrozenEstimator"):
+        with pytest.raises(ValueError, match=r"There is no guarantee, because .*FrozenEstimator"):
             refused.guarantee()
 
 
@@ -157,7 +157,7 @@ def test_s5_a_guarantee_prints_both_assumptions_and_what_is_not_proved():
     rng = np.random.default_rng(0)
     score = np.round(rng.random(400), 2)
     said = str(HistogramBinning().fit(score, rng.random(400) < score).guarantee())
-    assert "if these are independent of each other" in said
+    assert "if these rows are independent of each other" in said
     assert "the model was neither trained nor selected on them" in said
     assert "Not proved for bins with tied edges" in said
 
@@ -218,10 +218,10 @@ def test_s12_the_order_of_the_bias_of_ece_is_as_documented(n_samples, n_bins):
 def test_a11_s6_the_guarantee_of_a_report_names_its_calibrator_at_its_head():
     data = noisy_simplex(400, 3, 0.2, rng=0)
     made = summarize(data.labels, data.proba, calibrator=TemperatureScaling(), n_resamples=19)
-    head = "Of another calibrator than the map of this report: if the top probabilities were"
+    head = "This guarantee is not about the calibrator above. It holds if you use"
     assert made.guarantee.text.startswith(head)
     for form in (to_markdown(made), to_html(made)):
-        assert f"{head} replaced by those of top-label histogram binning" in form
+        assert f"{head} top-label histogram binning (50 rows per bin) instead." in form
 
 
 @pytest.mark.parametrize("n_samples", [50, 300, 2000])
@@ -259,7 +259,7 @@ def test_s8_tests_after_cross_fitting_are_heuristic_and_exact_on_rows_of_their_o
     )
     assert {test.guarantee_after for test in crossed.tests} == {"heuristic"}
     assert held.tests[0].guarantee_after == "exact"
-    assert "(exact; after: heuristic)" in to_markdown(crossed)
+    assert "P-value: exact before, heuristic after calibration." in to_markdown(crossed)
 
 
 def test_c2_the_tests_of_a_report_are_adjusted_for_their_number():

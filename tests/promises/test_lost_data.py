@@ -128,9 +128,11 @@ def test_arrays_are_not_calibrated_in_place_or_twice(folder, rng, capsys):
 
 def test_a_file_that_was_counted_is_recognized_by_its_rows_or_its_name(folder, rng, capsys):
     Path("copy.csv").write_bytes(Path("w1.csv").read_bytes())
-    assert "counted before, as 'w1'" in rejected(capsys, "monitor", "update", "s.json", "copy.csv")
+    assert "These rows were added before, as 'w1'" in rejected(
+        capsys, "monitor", "update", "s.json", "copy.csv"
+    )
     said = rejected(capsys, "monitor", "update", "s.json", "w2.csv", "--when", "w1")
-    assert "'w1' was counted before" in said
+    assert "An update 'w1' was added before" in said
     assert n_counted() == 300
     assert run(["monitor", "update", "s.json", "copy.csv", "--again", "-q"]) == 0
     assert n_counted() == 600
@@ -142,7 +144,7 @@ def test_the_digest_of_rows_does_not_depend_on_the_format_of_the_file(folder, ca
 
     pyarrow.parquet.write_table(pyarrow.csv.read_csv("w1.csv"), "w1-again.parquet")
     said = rejected(capsys, "monitor", "update", "s.json", "w1-again.parquet")
-    assert "counted before" in said
+    assert "These rows were added before" in said
 
 
 def test_results_that_cannot_be_written_after_the_rows_were_added_have_their_own_exit_code(
@@ -159,7 +161,7 @@ def test_results_that_cannot_be_written_after_the_rows_were_added_have_their_own
             child = start("monitor", "update", "s.json", *arguments, stdout=out)
             said = child.communicate(timeout=120)[1]
             assert child.returncode == 4
-            assert "the rows were added" in said
+            assert "The rows were added, but the results could not be written" in said
             assert "Traceback" not in said
     assert n_counted() == 900
 

@@ -35,7 +35,8 @@ def test_the_top_label_guarantee_is_that_of_theorem_1(rng):
     assert result.n_bins == sum(int(n // 40) for n in np.bincount(P.argmax(axis=1)))
     assert result.not_covered == ()
     assert str(result).startswith(
-        f"With 90 % confidence, for all {result.n_bins} bins at once: when the model says class "
+        f"The following holds with 90% confidence, for all {result.n_bins} bins jointly. When the "
+        "reported probability of class "
     )
 
 
@@ -81,13 +82,13 @@ def test_a_given_number_of_bins_is_a_number_of_points_too(rng):
 @pytest.mark.parametrize(
     ("notion", "text"),
     [
-        ("confidence", "says its top class with"),
-        ("top-label", "says 'c' with|says 'a' with|says 'b' with"),
-        ("class-1", "says 'b' with"),
-        ("rank-2", "says its class of rank 2 with"),
-        ("within-top-2", "says one of its top 2 classes with"),
-        ("top-2-confidence", "says its (top class|class of rank 2) with"),
-        ("top-2-label", "says '[abc]'( at rank 2)? with"),
+        ("confidence", "probability of its top class is"),
+        ("top-label", "probability of 'c' is|probability of 'a' is|probability of 'b' is"),
+        ("class-1", "probability of 'b' is"),
+        ("rank-2", "probability of its class of rank 2 is"),
+        ("within-top-2", "probability of one of its top 2 classes is"),
+        ("top-2-confidence", "probability of its (top class|class of rank 2) is"),
+        ("top-2-label", "probability of '[abc]'( at rank 2)? is"),
     ],
 )
 def test_the_sentence_names_what_the_model_says(rng, notion, text):
@@ -154,9 +155,9 @@ def test_weights_other_than_one_leave_no_guarantee(rng):
 
 
 def test_too_few_points_leave_no_guarantee():
-    with pytest.raises(ValueError, match="too few points"):
+    with pytest.raises(ValueError, match="too few rows for a guarantee"):
         MulticlassToBinary(HistogramBinning(), "top-label").fit(SIX, TRUTH).guarantee()
-    with pytest.raises(ValueError, match="too few points"):
+    with pytest.raises(ValueError, match="too few rows for a guarantee"):
         MulticlassToBinary(HistogramBinning(n_bins=6), "confidence").fit(SIX, TRUTH).guarantee()
 
 

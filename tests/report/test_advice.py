@@ -30,9 +30,15 @@ NOTHING = "No miscalibration detected; no change recommended."
     [
         (5000, (0.1, 0.2), (0.001,), "Use the calibrated probabilities.", "good"),
         (5000, (-0.001, 0.002), (0.3, 0.6), NOTHING, "good"),
-        (99, (0.1, 0.2), (0.001,), "Too few rows: 99.", "mixed"),
-        (5000, (-0.2, -0.1), (0.3,), "Keep the probabilities as they are: auto", "bad"),
-        (5000, (-0.01, 0.02), (0.001, 0.5), "Miscalibration detected, but it is not", "mixed"),
+        (99, (0.1, 0.2), (0.001,), "Too few rows (99). Collect at least 100", "mixed"),
+        (5000, (-0.2, -0.1), (0.3,), "Keep the original probabilities. The method auto", "bad"),
+        (
+            5000,
+            (-0.01, 0.02),
+            (0.001, 0.5),
+            "Miscalibration detected, but it is uncertain",
+            "mixed",
+        ),
         (500, (-0.05, 0.06), (0.4,), "No miscalibration detected, but calibration may", "mixed"),
         (500, (-0.05, 0.06), (), "No miscalibration detected, but calibration may", "mixed"),
     ],
@@ -62,7 +68,7 @@ def test_p_values_after_calibration_do_not_change_the_advice():
 
 def test_a_method_that_harms_names_the_one_that_chooses():
     action, _ = advice(LEAST_ROWS, (-0.2, -0.1), (), "histogram")
-    assert "histogram makes them worse. Try the method auto" in action
+    assert "The method histogram increases log-loss. Try the method auto" in action
 
 
 def test_several_tests_share_the_level():

@@ -179,7 +179,9 @@ def test_points_say_their_values_under_the_pointer(browser, pages):
     opened(browser, pages / "few.html")
     said = browser.execute_script("return document.querySelector('.point title').textContent")
     assert re.fullmatch(
-        r"before: predicted .* %?.*observed .*, 95% interval .* to .*, [\d,]+ rows", said
+        r"before: mean probability [\d.]+%, observed frequency [\d.]+% "
+        r"\(95% CI [\d.]+% to [\d.]+%\), [\d,]+ rows?",
+        said,
     )
 
 

@@ -74,7 +74,7 @@ def test_the_verdict_names_the_largest_error_that_is_not_excluded(rng):
     assert report.action == "No miscalibration detected; no change recommended."
     assert report.advice == "mixed"
     assert re.search(
-        r"up to \d\.\d% over all rows, .* for predictions of 2 \(20 rows\)", report.verdict
+        r"up to \d\.\d+% over all rows, .* for predictions of 2 \(20 rows\)", report.verdict
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import calibrant
 from calibrant import AutoCalibration, TemperatureScaling, evaluate
+from calibrant._output.numbers import format_number
 from calibrant.io import RowBlocks
 from calibrant.report import _rows, summarize, to_html
 
@@ -92,8 +93,8 @@ def test_numbers_are_those_of_all_rows_by_fits_on_other_folds(report, both, name
 
 
 def test_the_ks_error_is_within_its_bound(report, both):
-    (line,) = [line for line in report.how if "cells of scores" in line]
-    bound = float(line.split("fullest one, ")[1].split(" ")[0])
+    (line,) = [line for line in report.how if "cells of similar confidence" in line]
+    bound = float(line.split("by at most ")[1].split(" ")[0])
     assert -1e-12 <= both[0].ks - report.ks.before_error <= bound
 
 
@@ -119,8 +120,7 @@ def test_the_rest_is_that_of_a_report_of_rows_in_memory(report, data):
 
 
 def test_the_gain_is_that_of_the_same_folds(report, both):
-    reduction = both[0].log_loss - both[1].log_loss
-    assert f"a reduction of {reduction:.3g} (95% CI " in report.verdict
+    assert f"by {format_number(both[0].log_loss - both[1].log_loss)} (95% CI" in report.verdict
 
 
 @pytest.mark.parametrize("drawn_scores", [900, 9000])
@@ -134,15 +134,15 @@ def test_of_many_rows_some_are_drawn_for_what_needs_rows(data, both, monkeypatch
     monkeypatch.setattr(_rows, "_DRAWN_SCORES", 900)
     report = report_of(data)
     assert metric(report, "log_loss").before.value == pytest.approx(both[0].log_loss, abs=1e-9)
-    assert "are of 300 rows, drawn at random" in " ".join(report.how)
-    assert metric(report, "conf_ece").note.endswith("with 300 rows, less with all")
+    assert "use 300 rows, drawn at random" in " ".join(report.how)
+    assert metric(report, "conf_ece").note.endswith("for 300 rows, smaller for all rows")
     assert "3,000 rows" in to_html(report)
     assert report_of(data).to_dict() == report.to_dict()  # the same rows are drawn again
 
 
 def test_the_summary_of_the_fit_counts_all_rows(data, monkeypatch):
     monkeypatch.setattr(_rows, "_DRAWN_SCORES", 900)
-    (line,) = [line for line in report_of(data).how if line.startswith("To write about it")]
+    (line,) = [line for line in report_of(data).how if line.startswith("Sentence for a paper")]
     assert "fitted to 3,000 rows" in line
 
 

@@ -94,7 +94,7 @@ def test_the_summary_of_the_fit_is_that_of_fit(data):
     ("calibration", "message"),
     [
         (lambda proba, y: (proba,), "must be .scores, labels."),
-        (lambda proba, y: (np.full((10, 3), 1 / 3), y[:10]), "calibration rows have 3 classes"),
+        (lambda proba, y: (np.full((10, 3), 1 / 3), y[:10]), "calibration rows have 3 columns"),
         (lambda proba, y: (proba, y[:10]), "labels have 10 rows, but the scores have 600 rows"),
     ],
 )

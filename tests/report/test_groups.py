@@ -5,6 +5,7 @@ import pytest
 
 from calibrant import TemperatureScaling, evaluate
 from calibrant._data.read import as_sample
+from calibrant._output.numbers import format_number
 from calibrant.datasets import digits_predictions
 from calibrant.report import summarize, to_html, to_markdown
 from calibrant.report._groups import group_table
@@ -31,7 +32,7 @@ def test_every_group_has_its_gaps_before_and_after():
     assert table.caption.startswith("Groups by third. ")
     assert [row[0] for row in table.rows] == ["0", "1", "2"]
     gap = evaluate(DATA.val_labels, DATA.val_proba, by=group)["1"].gap
-    assert table.rows[1][3].startswith(f"{gap:+.3f} (")
+    assert table.rows[1][3].startswith(f"{format_number(gap, signed=True)} (")
     assert table.rows[1][3] == table.rows[1][4]
 
 
@@ -39,7 +40,7 @@ def test_the_report_says_it_in_every_form(report):
     assert [row[0] for row in report.groups.rows] == ["<b>odd</b>", "even"]
     assert "## Groups" in to_markdown(report)
     assert "Groups by row." in to_html(report)
-    assert report.to_dict()["groups"]["header"][0] == "group"
+    assert report.to_dict()["groups"]["header"][0] == "Group"
 
 
 def test_names_of_groups_are_escaped(report):

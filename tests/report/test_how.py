@@ -8,7 +8,10 @@ from calibrant.report import _case, summarize
 
 def test_the_first_sentence_tells_which_rows_were_fitted_and_evaluated(report, data):
     proba, labels = data
-    assert report.how[0].startswith("temperature was cross-fitted in 5 folds: each of 600 rows")
+    assert report.how[0].startswith(
+        "The method temperature was cross-fitted in 5 folds. All figures are for held-out "
+        "predictions: each of the 600 rows"
+    )
     held_out = summarize(
         labels[300:],
         proba[300:],
@@ -16,21 +19,21 @@ def test_the_first_sentence_tells_which_rows_were_fitted_and_evaluated(report, d
         calibration=(proba[:300], labels[:300]),
         n_resamples=19,
     )
-    assert "fitted on 300 calibration rows and evaluated on 300 others" in held_out.how[0]
+    assert "fitted on 300 calibration rows. All figures are for 300 other rows." in held_out.how[0]
     assert "heuristic" in " ".join(report.how)
     assert "heuristic" not in " ".join(held_out.how)
 
 
 def test_the_number_of_tested_rows_is_given_if_not_all_are_tested(report, data, monkeypatch):
     proba, labels = data
-    assert "look at" not in " ".join(report.how)
+    assert "drawn at random" not in " ".join(report.how)
     monkeypatch.setattr(_case, "_TESTED_ROWS", 200)
     some = summarize(labels, proba, calibrator=calibrant.Identity(), n_resamples=9)
-    assert "Tests and decomposition look at 200 of the rows, drawn at random." in some.how
+    assert "Tests and decomposition use 200 rows, drawn at random." in some.how
 
 
 def test_a_report_shows_how_to_write_about_the_calibrator(report):
-    (line,) = [text for text in report.how if text.startswith("To write about it")]
+    (line,) = [text for text in report.how if text.startswith("Sentence for a paper")]
     assert "temperature scaling (Guo et al. 2017), fitted to 600 rows of 4 classes" in line
     assert "arXiv:1706.04599" in line
 

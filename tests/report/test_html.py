@@ -10,7 +10,7 @@ import numpy as np
 import calibrant
 from calibrant.report import summarize, to_html
 from calibrant.report._content import Estimate, MetricRow
-from calibrant.report._html import MOST_DRAWN, _change, _number
+from calibrant.report._html import MOST_DRAWN, _change, _count_text, _number
 
 
 class Elements(HTMLParser):
@@ -103,7 +103,7 @@ def test_a_hundred_classes_stay_small(rng):
     text = to_html(made)
     assert len(text.encode()) < 500_000
     assert text.count('class="panel"') == 1 + 2 * MOST_DRAWN
-    assert f"the {MOST_DRAWN} with the largest errors are drawn" in text
+    assert f"Only the {MOST_DRAWN} classes with the largest errors of 100 classes are drawn" in text
 
 
 def test_changes_are_coloured_only_where_chance_does_not_explain_them():
@@ -123,4 +123,5 @@ def test_changes_are_coloured_only_where_chance_does_not_explain_them():
 
 def test_a_missing_number_is_a_dash():
     assert _number(None) == '<td class="number" data-value="">-</td>'
-    assert _number(0.25, 2) == '<td class="number " data-value="0.25">0.25</td>'
+    assert _number(0.25) == '<td class="number" data-value="0.25">0.250</td>'
+    assert _number(1234.0, _count_text) == '<td class="number" data-value="1234.0">1,234</td>'

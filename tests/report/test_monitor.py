@@ -38,15 +38,15 @@ def test_names_of_the_user_are_escaped_and_there_is_no_script():
 
 def test_a_monitor_that_has_seen_nothing_has_a_page():
     page, tags = page_of(CalibrationMonitor(classes=[0, 1]))
-    assert "Nothing has been seen yet." in page
+    assert "The monitor has seen no rows yet." in page
     assert tags.count("table") == 2
 
 
 def test_claims_that_stand_out_are_marked_and_their_absence_is_said():
     monitor = CalibrationMonitor(classes=["a", "b"])
     monitor.update(["a", "b"], [[0.5, 0.5]] * 2)
-    assert "None of them stands out by itself." in page_of(monitor)[0]
+    assert "None of these rows is marked: no single gap is significant." in page_of(monitor)[0]
     monitor.update(["a", "b"] * 500, [[0.95, 0.05]] * 1000)
     page, _ = page_of(monitor)
-    assert "on average at most 5 % of marks are due to chance" in page
-    assert "<td>look</td>" in page
+    assert "the expected share of false marks is at most 5%." in page
+    assert "<td>check</td>" in page

@@ -17,7 +17,7 @@ def test_the_ending_says_the_form(hostile, tmp_path):
     ):
         render(hostile, tmp_path / f"report{ending}")
         assert (tmp_path / f"report{ending}").read_text().startswith(start)
-    with pytest.raises(ValueError, match=r"written as \.html"):
+    with pytest.raises(ValueError, match=r"must end in \.html, \.md or \.json"):
         render(hostile, tmp_path / "report.pdf")
 
 

@@ -45,8 +45,8 @@ def test_a_fitted_calibrator_is_evaluated_as_it_is(data):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"calibrator": calibrant.Identity()}, "calibrator= and calibration= do not apply"),
-        ({"inputs": "logits"}, "the model takes inputs='proba'"),
+        ({"calibrator": calibrant.Identity()}, "calibrator and calibration do not apply"),
+        ({"inputs": "logits"}, "model was fitted with inputs='proba'"),
         ({"model": calibrant.TemperatureScaling()}, "not fitted"),
     ],
 )

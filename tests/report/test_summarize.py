@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant
+from calibrant._output.numbers import format_number
 from calibrant.report import summarize, to_html, to_json, to_markdown
 
 
@@ -18,7 +19,35 @@ def test_the_verdict_follows_from_the_gain(report, data):
     labels = calibrant.datasets.draw_labels(proba, rng=0)
     unsure = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
     assert unsure.judgement == "mixed"
-    assert "No significant effect of calibration" in unsure.verdict
+    assert "It is uncertain whether calibration" in unsure.verdict
+
+
+def test_the_improvement_is_one_figure_for_held_out_rows(data):
+    """`AutoCalibration` cross-validates on its calibration rows, with another result."""
+    proba, labels = data
+    report = summarize(
+        labels[300:], proba[300:], calibration=(proba[:300], labels[:300]), n_resamples=19
+    )
+    rows = {row.name: row for row in report.metrics}
+    before, after = (
+        format_number(value)
+        for value in (rows["log_loss"].before.value, rows["log_loss"].after.value)
+    )
+    assert f"log-loss from {before} to {after} on held-out rows" in report.verdict
+    assert "log-loss" not in report.map.text
+    assert "gain" not in report.map.text
+
+
+@pytest.mark.parametrize("n_rows", [80, 600])
+def test_report_and_comparison_show_one_value_for_one_quantity(data, n_rows):
+    proba, labels = data[0][:n_rows], data[1][:n_rows]
+    report = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=19)
+    names = ["log_loss", "brier_score", "accuracy", "conf_ece", "cw_ece", "tl_ece", "ks"]
+    comparison = calibrant.compare(labels, proba, methods=["temperature"], metrics=names)
+    rows = {row.name: row for row in report.metrics}
+    for place, name in enumerate(names):
+        expected = [rows[name].before.value, rows[name].after.value]
+        assert comparison.mean[0, :, place] == pytest.approx(expected, rel=1e-9)
 
 
 def test_warnings_name_what_is_wrong(data):
@@ -38,7 +67,7 @@ def test_warnings_name_what_is_wrong(data):
     )
     warnings = " ".join(report.warnings)
     for part in (
-        "Never seen in the calibration rows: 3",
+        "Classes without calibration rows: 3",
         "Label shift",
         "Ties",
         "probability of exactly 0",
@@ -64,7 +93,7 @@ def test_json_holds_everything_that_html_and_markdown_show(report):
     assert content["verdict"] in to_html(report).replace("&#x27;", "'")
     assert content["verdict"] in to_markdown(report)
     for row in content["metrics"]:
-        shown = f"{row['after']['value']:.4f}"
+        shown = format_number(row["after"]["value"])
         assert shown in to_html(report)
         assert shown in to_markdown(report)
 

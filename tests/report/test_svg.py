@@ -58,8 +58,8 @@ def test_points_are_sized_by_rows():
 
 def test_points_say_their_values():
     text = reliability_svg(DIAGRAM, "")
-    said = "before: predicted 20.0%, observed 10.0%, 95% interval 0.0% to 40.0%, 1 rows"
-    assert f"<title>{said}</title>" in text
+    label = "before: mean probability 20%, observed frequency 10% (95% CI 0% to 40%), 1 row"
+    assert f"<title>{label}</title>" in text
 
 
 def test_millions_of_rows_fit_beside_their_axis():

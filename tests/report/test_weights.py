@@ -26,10 +26,10 @@ def test_a_row_of_weight_zero_is_a_weight_too(weight, expected):
 
 def test_the_sentences_name_the_effective_rows_and_what_is_left_out():
     assert weight_sentences(sample_of(None)) == ()
-    assert "weight 0 are left out" in weight_sentences(sample_of([1, 0, 1]))[0]
+    assert "weight 0 are ignored" in weight_sentences(sample_of([1, 0, 1]))[0]
     both = weight_sentences(sample_of([1, 0, 3]))
     assert "2 of 2" in both[0]  # (1 + 3)^2 / (1 + 9) = 1.6
-    assert "kernel test is left out" in both[1]
+    assert "there is no kernel test" in both[1]
 
 
 def test_weights_of_any_scale_give_the_same_report(data):

@@ -1,3 +1,4 @@
-"""What leaves the library: files that are whole or not there, progress on a terminal, results in a
-notebook. It knows nothing of what they hold.
+"""Write files completely, show progress and results, and format numbers.
+
+These modules do not depend on the content that they write or show.
 """

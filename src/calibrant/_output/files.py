@@ -1,4 +1,4 @@
-"""Write files such that they are complete or not there: to a temporary file that is renamed."""
+"""Write files atomically: to a temporary file, which is renamed at the end."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces ``path`` at the end, or is removed if an
     error occurs.
 
-    The file is new, in the same folder, with an unpredictable name: a link that was planted is not
-    followed, and concurrent writers of one path do not interfere. It gets the mode of the file that
+    The file is in the same folder and has an unpredictable name. So it does not follow a symbolic
+    link of an attacker, and concurrent writers do not interfere. It gets the mode of the file that
     it replaces. Devices and pipes are written directly, because a renamed file would replace them.
     """
     check_writable(path)
     if _is_special(path):
-        # The path as given: the real path of a pipe (/dev/stdout) is not a path.
+        # The path is not resolved: the real path of a pipe (/dev/stdout) cannot be opened.
         yield Path(path)
         return
     target = Path(os.path.realpath(path))
@@ -41,12 +41,13 @@ def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
         aside.unlink(missing_ok=True)
 
 
-def replace_file(aside: Path, target: Path, shown: str) -> None:
-    """Rename a temporary file and note that it was done. The command line does not let a signal
-    interrupt this function, so the note is always correct.
+def replace_file(aside: Path, target: Path, display_path: str) -> None:
+    """Rename a temporary file and record its path in ``completed``.
+
+    The command line does not let a signal interrupt this function, so the record is always correct.
     """
     os.replace(aside, target)
-    completed.append(shown)
+    completed.append(display_path)
 
 
 def _is_special(path: str | os.PathLike[str]) -> bool:
@@ -59,9 +60,9 @@ def _is_special(path: str | os.PathLike[str]) -> bool:
 
 def _make_aside(target: Path) -> Path:
     """A new empty file next to ``target``; private if it replaces another file."""
-    # Its name does not hold that of the target, which may be as long as names can be.
+    # The name does not contain that of the target, which may have the maximum length.
     aside = target.with_name(f".{secrets.token_hex(12)}.part")
-    mode = 0o600 if target.exists() else 0o666  # less what the umask of the user forbids
+    mode = 0o600 if target.exists() else 0o666  # the umask of the user is applied to it
     os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
     return aside
 
@@ -72,14 +73,14 @@ def _copy_mode(target: Path, aside: Path) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise if a file cannot be written, before anything is computed for it."""
+    """Raise if a file cannot be written. Call it before long computations."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise IsADirectoryError(f"{os.fspath(path)} is a directory: give the name of a file in it")
+        raise IsADirectoryError(f"{os.fspath(path)} is a directory. Pass the path of a file.")
     is_special = _is_special(path)
     if not is_special and not target.parent.is_dir():
         raise FileNotFoundError(
-            f"the folder {target.parent} does not exist: make it first, or write somewhere else"
+            f"The folder {target.parent} does not exist. Create it first, or pass another path."
         )
     # A file is replaced by a new one in its folder, so both must be writable.
     needed = [path] if is_special else [target.parent, *([target] if target.exists() else [])]
@@ -97,13 +98,16 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def read_limited(path: str | os.PathLike[str], most_bytes: int) -> bytes:
-    """Read a file of at most so many bytes. A device may have no end, and a pipe no size."""
+    """Read a file of at most ``most_bytes``.
+
+    The size is not checked beforehand, because devices and pipes do not have one.
+    """
     pieces: list[bytes] = []
     n_bytes = 0
     with open(path, "rb") as file:
-        while piece := file.read(2**20):  # read(n) takes memory for n bytes at once
+        while piece := file.read(2**20):  # read(most_bytes) would allocate all of it at once
             pieces.append(piece)
             n_bytes += len(piece)
             if n_bytes > most_bytes:
-                raise ValueError(f"it has more than the {most_bytes:,} bytes that are read")
+                raise ValueError(f"it has more than {most_bytes:,} bytes")
     return b"".join(pieces)

@@ -1,4 +1,4 @@
-"""What is shown while work goes on: progress on a terminal, silent everywhere else."""
+"""Show progress on a terminal; print nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def tracked(
     progress: bool,
     size: Callable[[Item], int] = lambda item: 1,
 ) -> Iterator[Item]:
-    """The items, with a bar of ``total`` steps on standard error where ``progress`` asks for one
-    and a terminal shows it.
+    """Yield the items, with a progress bar on standard error if it is a terminal.
 
-    ``total`` is None where it is not known; ``size`` says how many steps an item is.
+    ``total`` is the number of steps, or None if it is unknown. ``size`` returns the number of steps
+    of an item. There is no bar if ``progress`` is False.
     """
     if not is_shown(progress):
         yield from items
@@ -43,7 +43,7 @@ def tracked(
 
 @contextmanager
 def spinning(description: str, *, progress: bool) -> Iterator[None]:
-    """A spinner on standard error while something takes long, where a terminal shows it."""
+    """Show a spinner on standard error during long work, if it is a terminal."""
     if not is_shown(progress):
         yield
         return
@@ -53,7 +53,7 @@ def spinning(description: str, *, progress: bool) -> Iterator[None]:
 
 
 def is_shown(progress: bool) -> bool:
-    """Whether somebody asked for a bar, and there is a terminal to show it."""
+    """Whether progress is wanted and standard error is a terminal."""
     return progress and sys.stderr.isatty()
 
 
@@ -62,8 +62,8 @@ def _import_rich() -> Any:
         import rich.progress
     except ImportError:
         raise ImportError(
-            "progress=True draws its bar with the package rich, which is not installed; "
-            "install calibrant[cli], or leave progress=False"
+            "progress=True needs the package rich, which is not installed. Run pip install "
+            '"calibrant[cli]", or pass progress=False.'
         ) from None
     return rich.progress
 

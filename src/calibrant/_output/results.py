@@ -1,4 +1,4 @@
-"""How results show themselves: in one line, and as texts and tables in a notebook."""
+"""Representations of results: in one line, and as text and tables in a notebook."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from html import escape
 from typing import Any
 
 _BRIEF, _LINE = 40, 240
-"""Characters of a value in a repr, and of all values."""
+"""Most characters of a value in a repr, and of all values together."""
 
 
 class ShortRepr:
-    """A dataclass with a repr of one line, which shows the size of large values only."""
+    """Base of dataclasses with a repr of one line, which shows only the size of large values."""
 
     def __repr__(self) -> str:
         names = [entry.name for entry in fields(self) if entry.init]  # type: ignore[arg-type]
@@ -22,7 +22,7 @@ class ShortRepr:
 
 
 class AsText:
-    """A result that a notebook shows as its ``str()``."""
+    """Base of results that a notebook shows as ``str()``."""
 
     def _repr_html_(self) -> str:
         return f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
@@ -38,18 +38,18 @@ def as_frame(*records: dict[str, Any]) -> Any:
 def html_table(
     rows: Iterable[Sequence[Any]], *, header: Sequence[str] = (), title: str = "", note: str = ""
 ) -> str:
-    """A table for a notebook, everything escaped; the first column is text, the others numbers.
+    """An HTML table for a notebook. All text is escaped; the first column is the row header.
 
     >>> html_table([["a", 1]], title="x<y")
     '<table><caption>x&lt;y</caption><tbody><tr><th>a</th><td>1</td></tr></tbody></table>'
     """
-    cells = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
-    head = f"<thead><tr>{cells}</tr></thead>" if cells else ""
+    titles = "".join(f"<th>{escape(str(title))}</th>" for title in header)
+    head = f"<thead><tr>{titles}</tr></thead>" if titles else ""
     body = "".join(
         f"<tr><th>{escape(str(first))}</th>"
-        + "".join(f"<td>{escape(str(cell))}</td>" for cell in rest)
+        + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
         + "</tr>"
-        for first, *rest in rows
+        for first, *cells in rows
     )
     caption = f"<caption>{escape(title)}</caption>" if title else ""
     after = f"<p>{escape(note)}</p>" if note else ""
@@ -57,7 +57,7 @@ def html_table(
 
 
 def _brief(value: Any) -> str:
-    """A value in a few words: arrays by their shape, collections by their length."""
+    """A short text of a value: the shape of an array, the length of a collection."""
     shape = getattr(value, "shape", None)
     if shape:
         return f"<array {' x '.join(map(str, shape))}>"

@@ -1,4 +1,4 @@
-"""The command line: ``calibrant demo | evaluate | fit | apply | compare | report |
+"""The command line: ``calibrant demo | evaluate | fit | apply | export | compare | report |
 monitor``.
 
 Results go to standard output, warnings and progress to standard error. Bad input ends with exit
@@ -13,7 +13,9 @@ import ast
 import io
 import os
 import shlex
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,13 +28,13 @@ BAD_INPUT = 2
 _KILLED = 128
 INTERRUPTED = _KILLED + 2
 _LONGEST_MESSAGE = 2000
-"""Characters of a message: it may repeat what a file holds."""
+"""Most characters of a message, which may quote the content of a file."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # names of classes that a terminal cannot show
+        if isinstance(stream, io.TextIOWrapper):  # the encoding may lack characters of class names
             stream.reconfigure(errors="backslashreplace")
     leave_out_optional()
     raise SystemExit(run(sys.argv[1:] if arguments is None else arguments))
@@ -55,7 +57,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    if list(arguments) == ["--version"]:  # at once: the commands import scikit-learn
+    if list(arguments) == ["--version"]:  # without imports, because those of commands are slow
         sys.stdout.write(f"calibrant {__version__}\n")
         return 0
     try:
@@ -65,7 +67,8 @@ def _run(arguments: Sequence[str]) -> int:
         from calibrant.cli._app import app
     except ImportError as error:
         return report_error(
-            f'the command line needs the package {error.name}: pip install "calibrant[cli]"'
+            f"The command line needs the package {error.name}, which is not installed. Run pip "
+            'install "calibrant[cli]".'
         )
     try:
         code = app(list(arguments) or ["--help"], prog_name="calibrant", standalone_mode=False)
@@ -73,7 +76,7 @@ def _run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         code = INTERRUPTED
     except SystemExit as end:
-        if end.code != 1:  # typer ends with 1 if the reader of its output is gone
+        if end.code != 1:  # typer exits with 1 if the reader of its output has closed the pipe
             raise
         drop_output()
         code = 0
@@ -83,9 +86,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def flush_output() -> None:
-    """Write everything to standard output now, so a failure is reported and not only ignored when
-    Python exits.
-    """
+    """Flush standard output, so a failure is reported. At exit Python would ignore it."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -103,14 +104,16 @@ def spell_option(name: str, value: str) -> str:
 
 
 def _usage_error(typer: Any) -> Any:
-    """What typer raises for bad options: since some version it has come with a click of its own,
-    which is found through its public names.
+    """The exception class of bad options.
+
+    New versions of typer contain their own copy of click, so the class is found through a public
+    name of typer.
     """
     return next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 
 def _handle_error(error: Exception, usage_error: Any) -> int:
-    """Report bad input in one line; anything else is a defect of this package, and raised again."""
+    """Report bad input in one line; other exceptions are defects of this package and raised."""
     if isinstance(error, BrokenPipeError):
         drop_output()
         return 0
@@ -123,11 +126,11 @@ def _handle_error(error: Exception, usage_error: Any) -> int:
 
 
 def drop_output() -> None:
-    """Discard buffered output that cannot be written, so that Python does not fail at exit."""
+    """Discard buffered output that cannot be written; otherwise Python would fail at exit."""
     try:
         sys.stdout.flush()
     except OSError:
-        # Whoever reads the output has seen enough, or the disk is full.
+        # The reader has closed the pipe, or the disk is full.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -143,8 +146,25 @@ def report_error(message: str, code: int = BAD_INPUT) -> int:
     """Print a message on standard error and return the exit code."""
     from calibrant._validation import printable  # not at once: it imports scikit-learn
 
-    shown = printable(" ".join(message.split()))
-    if len(shown) > _LONGEST_MESSAGE:
-        shown = f"{shown[:_LONGEST_MESSAGE]} ..."
-    sys.stderr.write(f"calibrant: {shown}\n")
+    text = printable(" ".join(message.split()))
+    if len(text) > _LONGEST_MESSAGE:
+        text = f"{text[:_LONGEST_MESSAGE]} ..."
+    line = f"calibrant: {text}"
+    if sys.stderr.isatty():
+        line = wrap_lines(line, shutil.get_terminal_size().columns)
+    sys.stderr.write(f"{line}\n")
     return code
+
+
+def wrap_lines(text: str, width: int) -> str:
+    """Wrap lines between words and keep their indentation.
+
+    Words that are longer than a line, such as paths, stay in one piece and can be copied.
+    """
+    lines = []
+    for line in text.split("\n"):
+        indent = line[: len(line) - len(line.lstrip(" "))]
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        ) or [""]
+    return "\n".join(lines)

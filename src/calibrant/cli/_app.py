@@ -1,7 +1,7 @@
-"""The commands: what each is told and what it prints. Options are stated in
-`calibrant.cli._options`, what the commands do is in `calibrant.cli._commands`.
+"""The commands of the command line.
 
-Commands import what they need when they run: whoever asks for help does not wait for scikit-learn.
+Options are defined in `calibrant.cli._options`, and the work is done in `calibrant.cli._commands`.
+Commands import modules when they run, so help does not wait for scikit-learn.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from calibrant.cli._options import (
 
 app = typer.Typer(
     help=(
-        "Probabilities of multiclass classifiers that can be acted on: calibrate, measure, "
-        "guarantee."
+        "Calibrate predicted probabilities of classifiers, measure their calibration, and monitor "
+        "it in production."
     ),
-    epilog="\b\nExample, without any file:\n  calibrant demo",
+    epilog="\b\nExample that needs no file:\n  calibrant demo",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -57,7 +57,7 @@ _command = partial(register_command, app)
 
 
 def method_help() -> str:
-    """The methods, a line each."""
+    """List the methods with one line each."""
     from calibrant.selection.methods import METHODS
 
     width = max(map(len, METHODS))
@@ -65,13 +65,13 @@ def method_help() -> str:
         f"  {entry.name:<{width}}  {entry.help}{' *' if entry.is_binary else ''}"
         for entry in METHODS.values()
     ]
-    note = "  * of one claim: class by class, or as --notion says"
-    # The first line tells click to leave the others as they are.
-    return "\n".join(["\b", "Methods, auto unless said otherwise:", *lines, note])
+    note = "  * binary method: applied to each class, or as set by --notion"
+    # "\b" tells click not to rewrap the lines that follow.
+    return "\n".join(["\b", "Methods (default: auto):", *lines, note])
 
 
 class _ListsMethods(typer.core.TyperCommand):
-    """A command whose help ends with the methods, which are looked up when it is asked for."""
+    """A command whose help lists the methods, which are imported only for this help."""
 
     epilog: str | None
 
@@ -97,8 +97,8 @@ def _root(
         ),
     ] = False,
 ) -> None:
-    """Probabilities of multiclass classifiers that can be acted on: calibrate, measure,
-    guarantee.
+    """Calibrate predicted probabilities of classifiers, measure their calibration, and monitor it
+    in production.
     """
 
 
@@ -113,26 +113,29 @@ def evaluate(
     confidence: ConfidenceColumn = None,
     correct: CorrectColumn = None,
 ) -> None:
-    """Evaluate accuracy, proper scores and calibration of a prediction file. Files larger than
-    memory are read in blocks.
+    """Evaluate accuracy, proper scores and calibration of predictions. Files larger than memory are
+    read in blocks.
     """
     from calibrant.cli import _commands as commands
     from calibrant.cli import _confidences as confidences
     from calibrant.cli._files import open_file, read_columns
+    from calibrant.cli._tables import show_evaluation
 
     output = printing.output()
     if confidence is not None or correct is not None:
         if model is not None or intervals:
-            raise ValueError("--confidence cannot be combined with --model or --intervals.")
+            raise ValueError(
+                "--confidence cannot be combined with --model or --intervals. Remove one of them."
+            )
         pairs = confidences.evaluate_pairs(data, confidence, correct, bins, by, output)
-        output.show(str(pairs))
+        show_evaluation(pairs, output)
         output.result(pairs.to_dict())
         return
     if model is not None:
         if by or intervals:
             raise ValueError(
                 "--model cannot be combined with --by or --intervals. Write the calibrated "
-                "probabilities first: calibrant apply MODEL FILE -o OUT"
+                "probabilities first by calibrant apply MODEL FILE -o OUT, and evaluate OUT."
             )
         commands.evaluate_model(calibrant.load(model), data, bins, output)
         return
@@ -140,7 +143,8 @@ def evaluate(
     confidences.note_pair(file, output)
     result = commands.evaluate_file(file, bins, read_columns(file, by))
     estimates = commands.estimate_intervals(file) if intervals else {}
-    output.show(str(result), *commands.interval_lines(estimates))
+    show_evaluation(result, output)
+    output.show(*commands.interval_lines(estimates))
     extra = {name: estimate.to_dict() for name, estimate in estimates.items()}
     output.result(result.to_dict() | ({"intervals": extra} if extra else {}))
 
@@ -157,23 +161,23 @@ def fit(
     seed: Seed = 0,
     chunked: Chunked = None,
 ) -> None:
-    """Fit a calibrator to scores and labels, and save it. Fit it to rows that the classifier was
-    not trained on. Of scores of more than 256 MB blocks are read, once for each pass; gp and
-    canonical need all rows, and keep them in a temporary file.
+    """Fit a calibrator to scores and labels, and save it. Use rows that the classifier was not
+    trained on. Scores larger than 256 MB are read in blocks, once per pass; the methods gp and
+    canonical need all rows and keep them in a temporary file.
     """
     from calibrant.cli._commands import fit_file, make_calibrator
     from calibrant.cli._existing import check_output
     from calibrant.cli._files import open_file, rows_for
-    from calibrant.cli._output import before_after
+    from calibrant.cli._tables import before_after
 
     output = printing.output()
     check_output(output_path, "model", data.file, data.labels)
     file = open_file(data, output, takes_top_scores=True)
     calibrator = make_calibrator(method, notion, file, seed)
     rows = rows_for([calibrator], file, chunked)
-    with output.working(f"Fitting {method}", spins=rows is not file):  # a pass has a bar
+    with output.working(f"Fitting {method}", spins=rows is not file):  # a pass has its own bar
         result = fit_file(rows, file, calibrator, method, output_path)
-    output.show(before_after(result.before, result.after), result.remarks, f"Saved {output_path}")
+    output.show(before_after(result.before, result.after), result.notes, f"Saved {output_path}")
     output.result(result.to_dict(output_path))
 
 
@@ -202,7 +206,9 @@ def export(
     printing: Printing,
     options: ExportArguments,
 ) -> None:
-    """Write a saved calibrator for other programs: ONNX, PyTorch, SQL, Python or JavaScript."""
+    """Export a saved calibrator to ONNX, PyTorch, SQL or code. The code is Python or JavaScript
+    without dependencies.
+    """
     from calibrant.cli._existing import check_output
     from calibrant.cli._exports import export_file
 
@@ -223,11 +229,12 @@ def compare(
     chunked: Chunked = None,
     by: By = None,
 ) -> None:
-    """Compare calibration methods by cross-validation, with intervals of what each gains. Scores of
-    more than 256 MB are read block by block, once for each pass, unless gp or canonical are asked
-    for.
+    """Compare calibration methods by cross-validation. Shows metrics of held-out rows, and the
+    reduction in log-loss of each method with a confidence interval. Scores larger than 256 MB are
+    read in blocks, once per pass, unless the methods include gp or canonical.
     """
     from calibrant.cli._files import open_file, read_columns, rows_for
+    from calibrant.cli._tables import show_comparison
     from calibrant.selection import method
     from calibrant.selection.methods import default_methods
 
@@ -247,7 +254,7 @@ def compare(
         progress=not output.quiet,
         by=read_columns(file, by),
     )
-    output.show(str(result))
+    show_comparison(result, output)
     output.result(result.to_dict())
 
 
@@ -258,9 +265,10 @@ def report(
     printing: Printing,
     options: ReportArguments,
 ) -> None:
-    """Before and after calibration on one page: errors with intervals, charts, tests, a guarantee,
-    the code to repeat it. Scores of more than 256 MB are read block by block, once for each pass,
-    where there are no weights and the method is neither gp nor canonical.
+    """Write a report about the effect of calibration. It has measures with confidence intervals,
+    charts, tests, a guarantee, a glossary, and code that repeats the figures. Scores larger than
+    256 MB are read in blocks, once per pass, unless rows have weights or the method is gp or
+    canonical.
     """
     from calibrant.cli import _reports as reports
     from calibrant.cli._commands import make_calibrator, scores_of
@@ -274,11 +282,11 @@ def report(
     calibrator = model
     if model is None:
         calibrator = make_calibrator(options.method, options.notion, file, options.seed)
-    # Weights need the rows in memory unless the user decides otherwise.
+    # Weighted rows are loaded by default; --chunked overrides it.
     is_chunked = False if data.weight and options.chunked is None else options.chunked
     rows = rows_for([calibrator], file, is_chunked)
     training = reports.training_rows(data, options, file, output)
-    with output.working("Calibrating, testing and drawing", spins=rows is not file):
+    with output.working("Computing the report", spins=rows is not file):
         content = reports.report_file(rows, file, calibrator, training, options, output_path)
     output.show(content.action, content.verdict, f"Wrote {output_path}")
     output.result(content.to_dict())
@@ -290,32 +298,27 @@ def demo(
     output_path: ReportToWrite = Path("calibrant-report.html"),
     seed: Seed = 0,
 ) -> None:
-    """Train a classifier on bundled data, show how honest it is, calibrate it, and write a report.
-    Needs no input.
-    """
+    """Calibrate a classifier of bundled data and write a report. Needs no input file."""
     from calibrant.cli._reports import demo_report
 
     output = printing.output()
     with output.working("Training and calibrating"):
         content = demo_report(seed, output_path)
-    output.show(*_demo_lines(content), f"The full report, with charts: {output_path.resolve()}")
+    output.show(*_demo_lines(content), f"Full report with charts: {output_path.resolve()}")
     output.result(content.to_dict())
 
 
 def _demo_lines(content: Any) -> list[Any]:
-    from calibrant.cli._output import report_table
+    from calibrant.cli._tables import report_table
 
+    guarantee = ["Guarantee:", f"  {content.guarantee.text}", ""] if content.guarantee else []
     return [
-        "A naive Bayes classifier was trained on 597 images of handwritten digits, and calibrated "
-        "on 600 others.",
-        "On 600 more that neither has seen, with 95 % intervals:",
+        "A naive Bayes classifier was trained on 597 images of handwritten digits and calibrated "
+        "on 600 other images. Results for 600 held-out images:",
         "",
         f"  {content.action} {content.verdict}",
         "",
         report_table(content),
         "",
-        "What is guaranteed for new images of this kind, by top-label histogram binning, whatever "
-        "the model:",
-        f"  {content.guarantee.text}" if content.guarantee else "  nothing",
-        "",
+        *guarantee,
     ]

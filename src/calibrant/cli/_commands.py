@@ -1,7 +1,7 @@
-"""Evaluate, fit and apply: files in, results and files out. How commands are called and what they
-print is in `calibrant.cli._app`.
+"""The work of the commands evaluate, fit and apply.
 
-Functions import what only they need, because imports take most of the time of a command.
+`calibrant.cli._app` defines how commands are called and what they print. Functions import modules
+that only they need, because imports take most of the time of a command.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import numpy as np
 
 from calibrant._data.sample import ArraySample
 from calibrant._kernels.blocks import WORK_MEMORY, row_blocks
+from calibrant._output.numbers import format_interval, format_number, format_percent
 from calibrant._typing import AnyArray, FloatArray, Inputs
 from calibrant.cli._existing import check_other_file
 from calibrant.cli._files import open_file
 from calibrant.cli._options import FileArguments
-from calibrant.cli._output import Output, before_after
+from calibrant.cli._output import Output
 from calibrant.io import LoadedRows, ModelScores, ScoreFile
 
 if TYPE_CHECKING:
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
     from calibrant.metrics import Evaluation, GroupedEvaluation, MetricAccumulator, TopEvaluation
 
 _ROUND_OFF = 1e-9
-"""Sums that differ less from one are one: far above what float64 loses, far below what is seen."""
+"""Sums that differ from 1 by less are taken as 1: it is far above the rounding error of float64,
+and far below any visible difference."""
 
 
 def evaluate_file(
     file: ScoreFile, n_bins: int, by: dict[str, AnyArray] | None = None
 ) -> Evaluation | GroupedEvaluation | TopEvaluation:
-    """The evaluation of a file of any size, block by block; top scores are loaded."""
+    """Evaluate a file of any size block by block; top scores are loaded."""
     from calibrant.metrics import evaluate
 
     if file.has_top_scores or by:
@@ -50,7 +52,9 @@ def evaluate_file(
 
 
 def evaluate_model(model: Any, arguments: FileArguments, n_bins: int, output: Output) -> None:
-    """Show the evaluation of a file before and after a saved calibrator."""
+    """Print the evaluation of a file before and after a saved calibrator."""
+    from calibrant.cli._tables import before_after
+
     file = open_file(arguments, output, model=scores_of(model), takes_top_scores=True)
     before, after = _evaluate_fit(model, file, file, n_bins)
     output.show(before_after(before, after))
@@ -63,7 +67,7 @@ def estimate_intervals(file: ScoreFile) -> dict[str, Interval]:
 
     rows = file.load()
     options: dict[str, Any] = {
-        # The softmax of log-probabilities is the probabilities.
+        # Log-probabilities are valid logits: their softmax gives the probabilities.
         "inputs": "proba" if file.inputs == "proba" else "logits",
         "sample_weight": rows.weight,
         "classes": file.classes,
@@ -75,13 +79,14 @@ def estimate_intervals(file: ScoreFile) -> dict[str, Interval]:
 
 
 def interval_lines(intervals: dict[str, Interval]) -> list[str]:
-    """Intervals in a line each."""
+    """One line per confidence interval."""
     from calibrant.metrics.registry import METRICS
 
     titles = {name: metric.title for name, metric in METRICS.items()}
     return [
-        f"{titles.get(name, entry.quantity)}: {entry.estimate:.3g} "
-        f"({entry.level:.0%} CI {entry.low:.3g} to {entry.high:.3g}, {entry.guarantee})"
+        f"{titles.get(name, entry.quantity)}: {format_number(entry.estimate)} "
+        f"({format_percent(entry.level)} CI {format_interval(entry.low, entry.high)}, "
+        f"{entry.guarantee})"
         for name, entry in intervals.items()
     ]
 
@@ -94,7 +99,7 @@ def _evaluate_chunk(inputs: Inputs, n_bins: int, chunk: ArraySample) -> MetricAc
 
 
 def make_calibrator(name: str, notion: str | None, file: ScoreFile, seed: int) -> Any:
-    """The unfitted calibrator of a method's name, for the scores of a file."""
+    """The unfitted calibrator of a method, set up for the scores of a file."""
     from calibrant._crossfit.members import set_up
     from calibrant.multiclass import TemperatureScaling
     from calibrant.selection import method
@@ -106,8 +111,8 @@ def make_calibrator(name: str, notion: str | None, file: ScoreFile, seed: int) -
     calibrator = set_up(calibrator, file.inputs, file.n_classes, file.classes)
     if file.has_top_scores and not isinstance(calibrator, TemperatureScaling):
         raise ValueError(
-            f"{name} needs the scores of all classes, and {file.path} holds the best few of each "
-            "row. Pass -m temperature."
+            f"The method {name} needs the scores of all classes, but {file.path} has only the top "
+            "scores of each row. Pass -m temperature."
         )
     return calibrator
 
@@ -115,19 +120,20 @@ def make_calibrator(name: str, notion: str | None, file: ScoreFile, seed: int) -
 class FitResult(NamedTuple):
     """A calibrator that was fitted on a file, and the evaluation of the same rows before and after.
 
-    ``note`` says how a fit on blocks differs from a fit on all rows; it is empty if it does not.
+    ``notes`` are printed. ``note`` describes the difference of a fit on blocks from a fit on all
+    rows; it is empty if there is none.
     """
 
     method: str
     model: Any
     before: Evaluation | TopEvaluation
     after: Evaluation | TopEvaluation
-    remarks: str
+    notes: str
     chunked: bool
     note: str
 
     def to_dict(self, output: Path) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The result as plain values for JSON."""
         training = vars(self.model).get("training_")
         return {
             "method": self.method,
@@ -149,17 +155,17 @@ def fit_file(
 
     calibrator.fit(rows.scores, rows.labels, sample_weight=rows.weight)
     before, after = _evaluate_fit(calibrator, file, rows)
-    if file.score_columns:  # for apply, which then reads the columns of the fit
+    if file.score_columns:  # calibrant apply reads the same columns
         calibrator.feature_names_in_ = np.array(file.score_columns, dtype=object)
     save(calibrator, output, metadata=_describe_fit(file.path, name))
     note = calibrator._chunked_note() if rows is file else ""
-    remarks = "\n".join(_fit_remarks(file, rows is file, note))
-    return FitResult(name, calibrator, before, after, remarks, rows is file, note)
+    notes = "\n".join(_fit_notes(file, rows is file, note))
+    return FitResult(name, calibrator, before, after, notes, rows is file, note)
 
 
 def _describe_fit(path: Path, method: str) -> dict[str, str]:
     """The date of a fit, its method, and name and digest of its data."""
-    # The variable by which builds are made reproducible.
+    # The standard variable of reproducible builds replaces the current time.
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.fromtimestamp(int(seconds), UTC) if seconds else datetime.now(UTC)
     with path.open("rb") as data:
@@ -172,13 +178,14 @@ def _describe_fit(path: Path, method: str) -> dict[str, str]:
     }
 
 
-def _fit_remarks(file: ScoreFile, chunked: bool, note: str) -> Iterator[str]:
-    """How the numbers of a fit are to be taken, and how the file was read."""
-    others = "; calibrant compare and calibrant report judge it on others"
+def _fit_notes(file: ScoreFile, chunked: bool, note: str) -> Iterator[str]:
+    """Notes about in-sample figures and about how the file was read."""
     yield (
-        "These are the rows that the calibrator was fitted to, so that the numbers after it are a "
-        f"little too good{'' if file.has_top_scores else others}."
+        "These figures are in-sample: the calibrator was fitted on the same rows, so the values "
+        "after calibration are too optimistic."
     )
+    if not file.has_top_scores:
+        yield "Use calibrant compare or calibrant report for held-out figures."
     if chunked and note:
         yield "The file was read in blocks. Pass --in-memory to fit on all rows at once."
         yield note
@@ -189,7 +196,7 @@ def _fit_remarks(file: ScoreFile, chunked: bool, note: str) -> Iterator[str]:
 def _evaluate_fit(
     model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows, n_bins: int = 15
 ) -> tuple[Any, Any]:
-    """The evaluation of rows before and after calibration, in one pass."""
+    """Evaluate rows before and after calibration, in one pass."""
     from calibrant.metrics import evaluate
 
     if file.has_top_scores:
@@ -211,7 +218,7 @@ def _evaluate_both(
     before, after = MetricAccumulator(n_bins, inputs=model.inputs), MetricAccumulator(n_bins)
     for part in row_blocks(*chunk.shape, elements=WORK_MEMORY // 2):
         rows = chunk.subset(part)
-        if rows.total > 0:  # an evaluation of no rows is an error
+        if rows.total > 0:  # rows without weight cannot be evaluated
             proba = on_simplex(proba_of(model, rows.u[:], model.inputs))
             before._update_checked(rows)
             after._update_checked(rows.with_scores(proba))
@@ -219,19 +226,20 @@ def _evaluate_both(
 
 
 def on_simplex(proba: FloatArray) -> FloatArray:
-    """Rows divided by their sum where that is not one; a row of zeros becomes uniform."""
+    """Divide rows by their sum if it is not 1; a row of zeros becomes uniform."""
     sums = proba.sum(axis=1, keepdims=True)
     uniform = np.full(proba.shape, 1.0 / proba.shape[1])
     divided = np.divide(proba, sums, out=uniform, where=sums > 0)
-    # A division by 1 up to round-off would move values that lie on the edge of a bin.
+    # A division by a sum that differs from 1 by a rounding error could move values across the edge
+    # of a bin.
     return np.where(np.abs(sums - 1.0) > _ROUND_OFF, divided, proba)
 
 
 def apply_file(model: Any, arguments: FileArguments, output_path: Path, output: Output) -> int:
-    """Write the calibrated probabilities of a file of any size; the number of rows."""
+    """Write the calibrated probabilities of a file of any size; returns the number of rows."""
     from calibrant.io._writers import write_scores
 
-    if output_path.suffix.lower() == ".npy":  # it holds nothing but the new scores
+    if output_path.suffix.lower() == ".npy":  # replacing the input would lose the old scores
         check_other_file(output_path, arguments.file)
     is_text = {arguments.file.suffix.lower(), output_path.suffix.lower()} <= {".csv", ".tsv"}
     file = open_file(
@@ -264,5 +272,6 @@ def _predict(model: Any, scores: Any) -> Any:
         return model.predict_proba(scores)
     except (IndexError, KeyError, AttributeError, ArithmeticError) as error:
         reason = f"{type(error).__name__}: {error}"
-        message = f"the model is damaged, and cannot predict these rows ({reason})"
-        raise ValueError(message) from None
+        raise ValueError(
+            f"The model is damaged and cannot predict these rows ({reason}). Fit and save it again."
+        ) from None

@@ -1,4 +1,4 @@
-"""Confidences of answers that were correct or not, from a file."""
+"""Evaluate confidences of answers that are correct or not, from a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OUTCOMES = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "correct", "right"), True),
     **dict.fromkeys(("0", "false", "f", "no", "n", "incorrect", "wrong"), False),
 }
-"""Spellings of a correct and of a wrong answer."""
+"""Accepted values for correct and incorrect answers."""
 
 
 def evaluate_pairs(
@@ -30,13 +30,13 @@ def evaluate_pairs(
     by: list[str] | None,
     output: Output,
 ) -> Any:
-    """The evaluation of a column of confidences and a column of outcomes."""
+    """Evaluate a column of confidences and a column of outcomes."""
     if confidence is None or correct is None:
-        raise ValueError("--confidence and --correct go together. Pass both columns.")
+        raise ValueError("--confidence and --correct must be used together. Pass both columns.")
     if any((data.proba, data.logits, data.log_proba, data.label, data.n_classes, data.classes)):
         raise ValueError(
-            "--confidence and --correct replace the columns of scores and labels. Leave --proba, "
-            "--logits, --log-proba, --label, --classes and --n-classes out."
+            "--confidence and --correct replace score and label columns. Remove --proba, --logits, "
+            "--log-proba, --label, --classes and --n-classes."
         )
     file = open_file(replace(data, proba=confidence), output, needs_label=False)
     outcomes = _read_outcomes(file, correct)
@@ -52,14 +52,15 @@ def evaluate_pairs(
 
 
 def note_pair(file: ScoreFile, output: Output) -> None:
-    """Print a note if a pair is about to be evaluated as probabilities of class 1."""
+    """Print a note if columns look like confidence and correctness, not like a binary problem."""
     if len(file.score_columns) != 1:
         return
     label, score = file.label_column, file.score_columns[0]
     if is_pair(label, score):
         output.say(
-            f"note: {score!r} is evaluated as the probability of class 1. For confidences of "
-            f"answers that were correct or not, pass --confidence {score} --correct {label}"
+            f"note: The column {score!r} is evaluated as the probability of class 1. For "
+            "confidences of answers that are correct or not, pass "
+            f"--confidence {score} --correct {label}"
         )
 
 
@@ -69,7 +70,7 @@ def _read_outcomes(file: ScoreFile, name: str) -> BoolArray:
     if None in outcomes:
         row = outcomes.index(None)
         raise ValueError(
-            f"row {row} of column {name!r} is {values[row] or ''!r}. Write 1, true, yes or correct "
+            f"Row {row} of column {name!r} is {values[row] or ''!r}. Use 1, true, yes or correct "
             "for correct answers, and 0, false, no or wrong for the others."
         )
     return np.array(outcomes, dtype=bool)

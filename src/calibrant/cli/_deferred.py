@@ -1,4 +1,4 @@
-"""Start commands quickly: leave out what scikit-learn and pyarrow import and no command needs."""
+"""Start commands quickly, without modules that scikit-learn and pyarrow import needlessly."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _NAMES = ("scipy.stats", "numpy.f2py")
 
 
 class _Deferred(ModuleType):
-    """Stands for a module until an attribute of it is used."""
+    """Placeholder that imports its module when an attribute is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
-            raise AttributeError(name)  # the import system asks for these
+            raise AttributeError(name)  # the import system looks up these names
         return getattr(import_module(self.__name__), name)
 
 
 _OPTIONAL = frozenset({"pandas", "psutil"})
-"""Packages that scikit-learn, joblib and pyarrow import if they can, and no command needs."""
+"""Packages that scikit-learn, joblib and pyarrow import if installed, but no command needs."""
 
 
 class _WithoutOptional:
-    """A finder that knows no optional packages."""
+    """Import finder that hides the optional packages."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> None:
@@ -34,20 +34,20 @@ class _WithoutOptional:
 
 
 def leave_out_optional() -> None:
-    """Let this process be one without optional packages of other packages.
+    """Hide packages that no command needs from imports of this process.
 
-    For the process of a command only: a program that calls `calibrant.cli.run` may need them.
+    Only `calibrant.cli.main` calls it: a program that calls `calibrant.cli.run` may need them.
     """
     sys.meta_path.insert(0, _WithoutOptional)  # type: ignore[arg-type]  # a class with static methods
 
 
 def import_sklearn() -> None:
-    """Import the base of scikit-learn without modules that are imported on first use."""
+    """Import the base of scikit-learn, with placeholders for slow modules."""
     if "sklearn" in sys.modules or any(name in sys.modules for name in _NAMES):
         return
     for name in _NAMES:
         sys.modules[name] = _Deferred(name)
-    # NumPy looks such modules up as attributes of its own, and imports them if they are missing.
+    # NumPy looks up these modules as its attributes, and imports them if they are missing.
     numpy = import_module("numpy")
     numpy.f2py = sys.modules["numpy.f2py"]  # type: ignore[attr-defined]
     try:

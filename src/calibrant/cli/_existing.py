@@ -1,4 +1,4 @@
-"""Files that a command would replace: the same kind of file, or the user must say so."""
+"""Protect existing files: a command replaces only files of its own kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MARKS = {
     "state": b'"calibrant.monitor/',
     "metrics": b"# HELP calibrant_monitor",
 }
-"""Text at the beginning of files that cannot be made again from one command."""
+"""Text at the beginning of files that one command cannot create again."""
 
 _NAMES = {"model": "a saved calibrator", "state": "the state of a monitor"}
 _HEAD_BYTES = 4096
@@ -25,15 +25,18 @@ def check_output(output: Path, kind: str, *inputs: Path | None) -> None:
 
 
 def check_other_file(output: Path, *inputs: Path | None) -> None:
-    """Raise where what is written would replace what is read."""
+    """Raise if the output would replace an input."""
     for path in inputs:
         if path is not None and output.exists() and path.exists() and output.samefile(path):
-            raise ValueError(f"{output} is the input, which would be lost: write another file")
+            raise ValueError(
+                f"{output} is an input file, which would be lost. Pass another file to --output."
+            )
 
 
 def check_replaceable(path: Path, kind: str) -> None:
-    """Raise if ``path`` holds something else than a command writes there, or a state that has
-    counted rows. Kinds are those of `_MARKS`, or any other word for files without a mark.
+    """Raise if ``path`` holds another kind of file, or a state that has counted rows.
+
+    ``kind`` is a key of `_MARKS`, or any other word for files without a mark.
     """
     if not path.is_file() or path.stat().st_size == 0:
         return

@@ -1,4 +1,4 @@
-"""Calibrators as programs for other systems."""
+"""Export calibrators to other systems."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from calibrant.io import PREFIXES
 
 
 def export_file(model: Any, options: ExportArguments, output: Path) -> None:
-    """Write a calibrator for other programs."""
+    """Export a calibrator to a file."""
     if options.to not in EXPORTS:
         raise ValueError(unknown_name("target", options.to, EXPORTS))
     if options.compose is not None and options.to != "onnx":
-        raise ValueError(f"--compose goes with --to onnx, not {options.to}")
+        raise ValueError(f"--compose requires --to onnx, got --to {options.to}. Remove --compose.")
     EXPORTS[options.to](model, options, output)
 
 
@@ -52,4 +52,4 @@ EXPORTS: dict[str, Callable[[Any, ExportArguments, Path], None]] = {
     "python": lambda model, options, output: write_text(output, export.to_python(model)),
     "javascript": lambda model, options, output: write_text(output, export.to_javascript(model)),
 }
-"""How a calibrator is written, by the name of the target."""
+"""Export functions by the name of the target."""

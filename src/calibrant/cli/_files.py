@@ -1,4 +1,4 @@
-"""Files of predictions on the command line: what is said about them, and how they are read."""
+"""Open and read prediction files for the commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_file(
     keeps_text: bool = False,
     takes_top_scores: bool = False,
 ) -> ScoreFile:
-    """Open the file of a command, and say what was guessed about it."""
+    """Open the file of a command, and print notes about guessed columns and labels."""
 
     def note(message: Message) -> None:
         output.say(f"note: {message.spell(spell_option)}")
@@ -39,8 +39,9 @@ def open_file(
     )
     if file.has_top_scores and not takes_top_scores:
         raise ValueError(
-            f"This command needs the scores of all classes, and {file.path} holds the best few of "
-            "each row. Use calibrant evaluate, or calibrant fit -m temperature and calibrant apply."
+            f"This command needs the scores of all classes, but {file.path} has only the top "
+            "scores of each row. Use calibrant evaluate, or calibrant fit -m temperature and "
+            "calibrant apply."
         )
     for guess in file.guesses:
         output.say(guess)
@@ -50,15 +51,15 @@ def open_file(
 def rows_for(
     calibrators: Iterable[Calibrator], file: ScoreFile, is_chunked: bool | None
 ) -> ScoreFile | LoadedRows:
-    """The rows that calibrators are fitted on: the file, which is read in blocks, or all rows.
+    """The rows to fit on: the file, which is read in blocks, or all rows in memory.
 
-    If the user does not decide, a file is loaded if its scores take at most ``LOADED_BYTES``, or if
-    a calibrator needs all rows.
+    By default a file is loaded if its scores take at most ``LOADED_BYTES``, or if a calibrator
+    needs all rows.
     """
     needing = [calibrator for calibrator in calibrators if calibrator.needs_rows]
     if is_chunked and needing:
         raise ParameterError(
-            "{name} needs all rows at once, and cannot be fitted in blocks. Pass {in_memory:True}.",
+            "{name} needs all rows and cannot be fitted in blocks. Pass {in_memory:True}.",
             {"name": type(needing[0]).__name__},
         )
     if is_chunked is None:
@@ -71,26 +72,30 @@ def read_groups(file: ScoreFile, name: str, option: str) -> list[str]:
     groups = read_text(file, name, option)
     for row, group in enumerate(groups):
         if not group:
-            raise ValueError(f"row {row} has no group in column {name!r}")
+            raise ValueError(
+                f"Row {row} has no value in the group column {name!r}. Fill in all groups, or "
+                f"leave {option} out."
+            )
     return [str(group) for group in groups]
 
 
 def read_text(file: ScoreFile, name: str, option: str) -> list[str | None]:
-    """The names or whole numbers of a column that an option names."""
+    """The text or integers of a column that an option names."""
     columns = list(file.reader.kinds)
     if name not in columns:
-        has = (
-            f"has columns {shortened(columns)}" if columns else "holds arrays without such columns"
+        hint = (
+            f"Pass one of {shortened(columns)} to" if columns else "It holds arrays, so leave out"
         )
-        raise ValueError(f"{option} names the column {name!r}: {file.path} {has}")
+        raise ValueError(f"{file.path} has no column {name!r}. {hint} {option}.")
     try:
         return file.reader.text_column(name)
     except ValueError:
         raise ValueError(
-            f"{option} {name}: the column must hold names or whole numbers, and it does not"
+            f"The column {name!r} of {option} must hold text or integers. Convert it, or pass "
+            "another column."
         ) from None
 
 
 def read_columns(file: ScoreFile, names: list[str] | None) -> dict[str, AnyArray] | None:
-    """Columns of groups by name; None if there are none."""
+    """Group columns by name; None without names."""
     return {name: np.array(read_groups(file, name, "--by")) for name in names or ()} or None

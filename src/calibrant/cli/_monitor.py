@@ -1,5 +1,6 @@
-"""``calibrant monitor start | update | show``, for scheduled jobs: the exit code of an update is 3
-if there is an alarm.
+"""``calibrant monitor start | update | show``, for scheduled jobs.
+
+The exit code of an update is 3 if there is an alarm.
 """
 
 from __future__ import annotations
@@ -11,36 +12,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant._output.files import check_writable, write_text
+from calibrant._output.numbers import format_number
 from calibrant.cli import drop_output, flush_output, report_error
 from calibrant.cli._existing import check_other_file, check_replaceable
 from calibrant.cli._options import Printing, WeightedFileArguments, register_command
 
-if TYPE_CHECKING:  # imported where they are needed: help needs none
+if TYPE_CHECKING:  # help does not need them, so they are imported later
     from calibrant.cli._output import Output
     from calibrant.monitoring import CalibrationMonitor, MonitorStep
 
 ALARM, NOT_SHOWN = 3, 4
-"""Exit codes of an update with an alarm, and of one whose results could not be written."""
+"""Exit codes of an update with an alarm, and of an update whose results cannot be written."""
 
 monitor_app = typer.Typer(
-    help="Monitor a deployed model: raise an alarm if it loses its calibration.",
+    help="Raise an alarm when a deployed model loses its calibration.",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
 
 State = Annotated[
-    Path, typer.Argument(metavar="STATE", help="The file that calibrant monitor start wrote.")
+    Path, typer.Argument(metavar="STATE", help="File that calibrant monitor start wrote.")
 ]
 StateToWrite = Annotated[
-    Path, typer.Option("--output", "-o", metavar="STATE", help="The state to write, JSON.")
+    Path, typer.Option("--output", "-o", metavar="STATE", help="JSON file to write.")
 ]
-Tolerance = Annotated[float, typer.Option(metavar="GAP", help="Largest gap that raises no alarm.")]
+Tolerance = Annotated[
+    float, typer.Option(metavar="GAP", help="Errors of probabilities up to GAP raise no alarm.")
+]
 RelativeTolerance = Annotated[
     float | None,
-    typer.Option(metavar="SHARE", help="Also limit gaps to this share of each probability."),
+    typer.Option(
+        metavar="SHARE", help="Tolerate errors only up to this share of each probability."
+    ),
 ]
 FalseAlarm = Annotated[
-    float, typer.Option(metavar="P", help="Probability of a false alarm within the horizon.")
+    float, typer.Option(metavar="P", help="Probability of a false alarm within --horizon rows.")
 ]
 Horizon = Annotated[
     int, typer.Option(metavar="ROWS", help="Number of rows to which --false-alarm refers.")
@@ -53,19 +59,19 @@ When = Annotated[
     typer.Option(metavar="NAME", help="Name of this update (default: name of the file)."),
 ]
 Again = Annotated[
-    bool, typer.Option("--again", help="Count rows, or a name, that were counted before.")
+    bool, typer.Option("--again", help="Accept rows, or a name, that were added before.")
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Replace the file, even a state that has counted rows.")
+    bool, typer.Option("--force", help="Replace the state even if it has counted rows.")
 ]
 GroupColumn = Annotated[
     str | None,
     typer.Option(
-        "--group", metavar="COLUMN", help="Column of groups that are also evaluated one by one."
+        "--group", metavar="COLUMN", help="Column of groups that are also monitored one by one."
     ),
 ]
 Page = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="PAGE", help="An .html page to write.")
+    Path | None, typer.Option("--output", "-o", metavar="PAGE", help="HTML file to write.")
 ]
 
 Title = Annotated[
@@ -87,8 +93,8 @@ def start(
     horizon: Horizon = 1_000_000,
     force: Force = False,
 ) -> None:
-    """Start to monitor a model. Classes, columns and options of the reference file are kept for the
-    updates; its rows are evaluated but not counted.
+    """Start to monitor a model. The state keeps classes, columns and options of the reference file
+    for updates. The rows of the reference file are evaluated but not counted.
     """
     from calibrant._validation import shortened
     from calibrant.cli._files import open_file
@@ -110,29 +116,35 @@ def start(
         "classes": file.classes,
         "inputs": file.inputs,
     }
-    judged = CalibrationMonitor(**options)
-    judged.update(rows.labels, rows.scores, sample_weight=rows.weight, when=data.file.name)
+    reference = CalibrationMonitor(**options)
+    reference.update(rows.labels, rows.scores, sample_weight=rows.weight, when=data.file.name)
     monitor = CalibrationMonitor(**options)
     remember_options(monitor, data, file)
     write_text(output_path, monitor.to_json())
-    if judged.alarm:
-        output.say(
-            "note: the reference itself would be an alarm: calibrate the model first, or allow "
-            f"more by --tolerance. {judged.gaps()[0].claim}: {judged.gaps()[0].mean:+.4f}"
-        )
+    if reference.alarm:
+        _note_alarm(reference, output)
     rare = _rare_classes(rows, file, tolerance) if relative_tolerance is None else []
     if rare:
         output.say(
-            f"note: the mean predicted probability of {shortened(rare, 5)} is below twice the "
+            f"note: The mean predicted probability of {shortened(rare, 5)} is below twice the "
             f"tolerance {tolerance:g}, so large relative errors may raise no alarm. Add "
             "--relative-tolerance 0.5 to detect them."
         )
-    output.show(f"Wrote {output_path}; next: calibrant monitor update {output_path} FILE")
-    output.result({"state": str(output_path), "reference": judged.to_dict()})
+    output.show(f"Wrote {output_path}. Next step: calibrant monitor update {output_path} FILE")
+    output.result({"state": str(output_path), "reference": reference.to_dict()})
+
+
+def _note_alarm(reference: CalibrationMonitor, output: Output) -> None:
+    gap = reference.gaps()[0]
+    output.say(
+        f"note: The rows of the reference file raise an alarm (mean gap of {gap.claim}: "
+        f"{format_number(gap.mean, signed=True)}). Calibrate the model first, or pass a larger "
+        "--tolerance."
+    )
 
 
 def _rare_classes(rows: Any, file: Any, tolerance: float) -> list[str]:
-    """Classes whose errors the tolerance can hide, if there is a column for each class."""
+    """Classes whose errors the tolerance can hide; none without a score column per class."""
     from calibrant._kernels.simplex import as_proba
 
     if file.has_top_scores or rows.scores.ndim == 1:
@@ -151,9 +163,9 @@ def update(
     group: GroupColumn = None,
     again: Again = False,
 ) -> None:
-    """Add the rows of a file whose labels have arrived. Exit codes: 0 no alarm; 3 alarm; 2 bad
-    input, and the state is unchanged; 4 the rows were added, but the output or the metrics could
-    not be written.
+    """Add labeled rows and check for an alarm. Exit codes: 0 without alarm; 3 with alarm; 2 for bad
+    input, which leaves the state unchanged; 4 if the rows were added, but the output or the metrics
+    could not be written.
     """
     from calibrant.cli import _monitor_state as states
     from calibrant.cli._files import open_file, read_groups
@@ -181,32 +193,33 @@ def _check_metrics(metrics: Path, *inputs: Path | None) -> None:
     check_other_file(metrics, *inputs)
     check_writable(metrics)
     check_replaceable(metrics, "metrics")
-    if metrics.is_fifo():  # an update must not wait for a reader after the rows were added
-        raise ValueError(f"{metrics} is a pipe: write the metrics to a regular file")
+    # A pipe without a reader would block the command after the rows were added.
+    if metrics.is_fifo():
+        raise ValueError(f"{metrics} is a pipe. Pass a regular file to --metrics.")
 
 
 def _publish(
     output: Output, monitor: CalibrationMonitor, step: MonitorStep, metrics: Path | None
 ) -> bool:
-    """Write the results of an update that was added; whether that succeeded."""
+    """Write the results of an update that was added; returns whether it succeeded."""
     try:
         if metrics is not None:
             write_text(metrics, prometheus_text(step))
         output.show(str(monitor))
         output.result(step.to_dict())
         flush_output()
-    except BrokenPipeError:  # whoever reads the output has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         drop_output()
     except (OSError, ValueError) as error:
         drop_output()
-        report_error(f"the rows were added, but the results could not be written: {error}")
+        report_error(f"The rows were added, but the results could not be written ({error}).")
         return False
     return True
 
 
 @_command('calibrant monitor show state.json -o monitor.html --title "credit model"')
 def show(state: State, printing: Printing, output_path: Page = None, title: Title = None) -> None:
-    """Describe the state of a monitor, or write it as a page."""
+    """Describe a monitor, or write it as an HTML page."""
     from calibrant.cli._monitor_state import read_monitor
     from calibrant.report import monitor_page
 
@@ -216,19 +229,19 @@ def show(state: State, printing: Printing, output_path: Page = None, title: Titl
         check_other_file(output_path, state)
         check_replaceable(output_path, "page")
         if output_path.suffix.lower() not in (".html", ".htm"):
-            raise ValueError(f"{output_path}: the page is written as .html")
+            raise ValueError(f"{output_path} must end in .html. Pass -o monitor.html.")
         write_text(output_path, monitor_page(monitor, title or state.stem))
     output.show(str(monitor), *([f"Wrote {output_path}"] if output_path else []))
     output.result(monitor.to_dict())
 
 
 def prometheus_text(step: MonitorStep) -> str:
-    """The state as text that Prometheus reads."""
+    """The state in the text format of Prometheus."""
     values = {
-        "evidence_nats": ("natural logarithm of the evidence", step.nats),
-        "threshold_nats": ("where it is an alarm", step.threshold),
-        "alarm": ("1 after an alarm", int(step.alarm)),
-        "rows_total": ("rows with labels", step.n_seen),
+        "evidence_nats": ("Evidence against calibration (log e-value).", step.nats),
+        "threshold_nats": ("Log e-value that raises an alarm.", step.threshold),
+        "alarm": ("1 after an alarm, else 0.", int(step.alarm)),
+        "rows_total": ("Number of labeled rows.", step.n_seen),
     }
     lines = []
     for name, (text, value) in values.items():
@@ -236,7 +249,10 @@ def prometheus_text(step: MonitorStep) -> str:
         kind = "counter" if name.endswith("_total") else "gauge"
         lines += [f"# HELP {full} {text}", f"# TYPE {full} {kind}", f"{full} {value!r}"]
     full = "calibrant_monitor_gap"
-    lines += [f"# HELP {full} predicted minus observed", f"# TYPE {full} gauge"]
+    lines += [
+        f"# HELP {full} Mean predicted probability minus observed frequency.",
+        f"# TYPE {full} gauge",
+    ]
     lines += [f'{full}{{claim="{_escaped(gap.claim)}"}} {gap.mean!r}' for gap in step.gaps]
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""The file of a monitor: read it, lock it, and keep what later updates need."""
+"""Read, write and lock the state file of a monitor."""
 
 from __future__ import annotations
 
@@ -27,23 +27,25 @@ if TYPE_CHECKING:
     from calibrant.monitoring import CalibrationMonitor
 
 _MOST_BYTES = 2**28
-"""Bytes of a state: more than any monitor writes."""
+"""Largest state file that is read; no monitor writes more."""
 
 _MOST_FILES = 10_000
-"""Updates whose rows are recognized."""
+"""Number of updates whose rows are recognized if they are passed again."""
 
 _REMEMBERED = ("label", *KINDS, "weight", "split", "sep", "decimal", "percent", "renormalize")
-"""Options about files that `start` keeps for the updates."""
+"""File options that `start` keeps for the updates."""
 
 
 def read_monitor(path: Path) -> CalibrationMonitor:
-    """The monitor of a file; a ``ValueError`` that names the file if it is damaged."""
+    """Read a monitor; raises a ``ValueError`` that names the file if it is damaged."""
     from calibrant.monitoring import CalibrationMonitor
 
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}: begin with calibrant monitor start")
+        raise FileNotFoundError(
+            f"The state {path} does not exist. Create it by calibrant monitor start FILE -o {path}"
+        )
     if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError(f"{path} is not a regular file: pass the state of a monitor")
+        raise ValueError(f"{path} is not a regular file. Pass the state of a monitor.")
     try:
         text = read_limited(path, _MOST_BYTES).decode("utf-8")
         return CalibrationMonitor.from_json(text)
@@ -52,7 +54,7 @@ def read_monitor(path: Path) -> CalibrationMonitor:
 
 
 def write_monitor(path: Path, monitor: CalibrationMonitor) -> None:
-    """Replace the state, if it can be read again: sums may have left the range of a state."""
+    """Replace the state, unless it could not be read again because sums are out of range."""
     from calibrant.monitoring import CalibrationMonitor
 
     text = monitor.to_json()
@@ -64,8 +66,8 @@ def remember_options(
     monitor: CalibrationMonitor, data: WeightedFileArguments, file: ScoreFile
 ) -> None:
     """Keep the options and the columns of the reference file."""
-    given = {name: getattr(data, name) for name in _REMEMBERED}
-    monitor.metadata["options"] = {name: value for name, value in given.items() if value}
+    options = {name: getattr(data, name) for name in _REMEMBERED}
+    monitor.metadata["options"] = {name: value for name, value in options.items() if value}
     monitor.metadata["columns"] = list(file.score_columns)
     monitor.metadata["files"] = []
 
@@ -73,11 +75,11 @@ def remember_options(
 def recall_options(
     monitor: CalibrationMonitor, data: WeightedFileArguments
 ) -> WeightedFileArguments:
-    """The arguments of an update; options that are not given are those of `start`."""
+    """The arguments of an update, completed by the options of `start`."""
     options = monitor.metadata.get("options", {})
     kinds = {name: type(getattr(data, name)) for name in _REMEMBERED}
     if not isinstance(options, dict) or not set(options) <= set(kinds):
-        raise ValueError("options in the metadata of the state are not those of monitor start")
+        raise ValueError("the options in the metadata of the state are not those of monitor start")
     if not all(isinstance(value, str | bool) for value in options.values()):
         raise ValueError("options in the metadata of the state must be text or booleans")
     has_scores = any(getattr(data, kind) for kind in KINDS)
@@ -86,7 +88,7 @@ def recall_options(
         for name, value in options.items()
         if not getattr(data, name) and not (has_scores and name in KINDS)
     }
-    # The state holds the classes.
+    # The classes are those of the state.
     return replace(data, classes=None, **used)
 
 
@@ -100,7 +102,7 @@ def scores_of(monitor: CalibrationMonitor) -> ModelScores:
 
 
 def digest_rows(rows: LoadedRows, groups: list[str] | None) -> str:
-    """A digest of the scores, labels, weights and groups of some rows, whatever their format."""
+    """Digest of scores, labels, weights and groups; the file format does not matter."""
     digest = hashlib.sha256()
     scores = np.asarray(rows.scores)
     digest.update(repr(scores.shape).encode())
@@ -114,36 +116,36 @@ def digest_rows(rows: LoadedRows, groups: list[str] | None) -> str:
 
 
 def note_file(monitor: CalibrationMonitor, when: str, digest: str, *, again: bool) -> None:
-    """Keep the name and the digest of an update; raise if either was counted before."""
+    """Record the name and the digest of an update; raise if either was added before."""
     files = monitor.metadata.setdefault("files", [])
     if not isinstance(files, list) or not all(isinstance(entry, list) for entry in files):
         raise ValueError("files in the metadata of the state must be pairs of name and digest")
     names = {entry.when for entry in monitor.history}
-    known = next((entry[0] for entry in files if digest in entry), None)
-    if known is not None and not again:
+    earlier = next((entry[0] for entry in files if digest in entry), None)
+    if earlier is not None and not again:
         raise ValueError(
-            f"these rows were counted before, as {known!r}. Pass --again to count them twice."
+            f"These rows were added before, as {earlier!r}. Pass --again to count them twice."
         )
     if when in names and not again:
         raise ValueError(
-            f"an update {when!r} was counted before. Pass another name by --when, or --again to "
-            "add rows to it."
+            f"An update {when!r} was added before. Pass another name by --when, or --again to "
+            "add these rows under the same name."
         )
     monitor.metadata["files"] = [*files, [when, digest]][-_MOST_FILES:]
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other updates of the same file out, whatever link they use."""
+    """Lock a state against other updates, also through symbolic links."""
     target = Path(os.path.realpath(path))
     lock = target.with_name(target.name + ".lock")
-    # Without flock (Windows) the file itself is the lock, and stays after a crash.
+    # Without flock (Windows) the existence of the file is the lock, so it stays after a crash.
     acquire = _flock if fcntl is not None else _create
     try:
         descriptor = acquire(lock)
     except (BlockingIOError, FileExistsError):
-        hint = "" if fcntl is not None else f"; if none is running, remove {lock}"
-        raise ValueError(f"{path} is locked by another update{hint}") from None
+        hint = "Try again later." if fcntl is not None else f"If none is running, remove {lock}."
+        raise ValueError(f"{path} is locked by another update. {hint}") from None
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""The options of the commands, each stated once; those that go together are a dataclass."""
+"""The options of the commands. Options that belong together are fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from typer.core import TyperCommand
 
 from calibrant.cli._deferred import import_sklearn
 
-if TYPE_CHECKING:  # imported where they are made: help needs neither
+if TYPE_CHECKING:  # help needs neither, so they are imported later
     from calibrant.cli._output import Output
     from calibrant.io import FileOptions
 
-Bins = Annotated[int, typer.Option(min=1, metavar="N", help="Bins of the calibration errors.")]
+Bins = Annotated[int, typer.Option(min=1, metavar="N", help="Number of bins of ECE and MCE.")]
 By = Annotated[
     list[str] | None,
     typer.Option(
-        "--by", metavar="COLUMN", help="Evaluate each group of this column. Repeat for several."
+        "--by", metavar="COLUMN", help="Also evaluate each group of this column (repeatable)."
     ),
 ]
 Intervals = Annotated[
-    bool, typer.Option("--intervals", help="Add 95% confidence intervals; loads all rows.")
+    bool, typer.Option("--intervals", help="Add 95% confidence intervals (loads all rows).")
 ]
 ConfidenceColumn = Annotated[
     str | None,
     typer.Option(
         "--confidence",
         metavar="COLUMN",
-        help="The column of confidences of answers that were correct or not; with --correct.",
+        help="Column of confidences of answers that are correct or not; requires --correct.",
     ),
 ]
 CorrectColumn = Annotated[
     str | None,
     typer.Option(
-        "--correct", metavar="COLUMN", help="The column that tells whether an answer was correct."
+        "--correct", metavar="COLUMN", help="Column that tells whether an answer is correct."
     ),
 ]
 ModelToEvaluate = Annotated[
     Path | None,
-    typer.Option("--model", metavar="MODEL", help="Compare before and after this calibrator."),
+    typer.Option("--model", metavar="MODEL", help="Evaluate before and after this calibrator."),
 ]
 FitFile = Annotated[
     Path | None,
     typer.Option(
         "--fit-on",
         metavar="FILE",
-        help="Fit the calibrator on the rows of this file, with the same columns, and evaluate it "
-        "on FILE. Without it the calibrator is cross-fitted.",
+        help="Fit the calibrator on this file, which has the same columns, and evaluate it on "
+        "FILE. Without this option folds of FILE are used.",
     ),
 ]
 ReportModel = Annotated[
@@ -60,54 +60,59 @@ ReportModel = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="Evaluate this saved calibrator on FILE, which it was not fitted on, and fit none.",
+        help="Evaluate this saved calibrator. FILE must have rows that it was not fitted on.",
     ),
 ]
 MethodName = Annotated[
     str,
     typer.Option(
-        "--method", "-m", metavar="METHOD", help="How to calibrate; calibrant fit -h lists them."
+        "--method", "-m", metavar="METHOD", help="Calibration method; listed by calibrant fit -h."
     ),
 ]
 MethodNames = Annotated[
-    list[str] | None, typer.Option("--method", "-m", metavar="METHOD", help="Repeat for each.")
+    list[str] | None,
+    typer.Option("--method", "-m", metavar="METHOD", help="Method to compare (repeatable)."),
 ]
 NotionName = Annotated[
     str | None,
-    typer.Option("--notion", metavar="NOTION", help="Of binary methods: what they calibrate."),
+    typer.Option(
+        "--notion", metavar="NOTION", help="What a binary method calibrates (default: each class)."
+    ),
 ]
-Folds = Annotated[int, typer.Option("--cv", min=2, metavar="N", help="Folds of cross-fitting.")]
+Folds = Annotated[int, typer.Option("--cv", min=2, metavar="N", help="Number of folds.")]
 Chunked = Annotated[
     bool | None,
     typer.Option(
         "--chunked/--in-memory",
-        help="Read the file in blocks, or load it (default: load up to 256 MB of scores).",
+        help="Read the file in blocks, or load it (default: load scores up to 256 MB).",
         show_default=False,
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Decides everything random.")]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Random seed.")]
 ModelToWrite = Annotated[
-    Path, typer.Option("--output", "-o", metavar="MODEL", help="The model to write, JSON.")
+    Path, typer.Option("--output", "-o", metavar="MODEL", help="JSON file to write.")
 ]
 ModelToRead = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="What calibrant fit saved.", show_default=False)
+    Path, typer.Argument(metavar="MODEL", help="File that calibrant fit saved.", show_default=False)
 ]
 TableToWrite = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="OUT", help="CSV, Parquet, .npz or .npy to write."),
+    typer.Option("--output", "-o", metavar="OUT", help="CSV, Parquet, .npz or .npy file to write."),
 ]
 ReportToWrite = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="OUT", help="An .html, .md or .json file to write."),
+    typer.Option(
+        "--output", "-o", metavar="OUT", help="HTML, Markdown (.md) or JSON file to write."
+    ),
 ]
 ExportToWrite = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")
+    Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")
 ]
 
 
 @dataclass(frozen=True)
 class FileArguments:
-    """Arguments about a file of scores."""
+    """Options of a file of scores."""
 
     file: Annotated[
         Path,
@@ -126,29 +131,29 @@ class FileArguments:
     ] = None
     split: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of an .npz file: arrays NAME_logits and NAME_labels."),
+        typer.Option(
+            metavar="NAME", help="Read the arrays NAME_logits and NAME_labels of an .npz file."
+        ),
     ] = None
     renormalize: Annotated[
         bool,
-        typer.Option("--renormalize", help="Divide rows of rounded probabilities by their sum."),
+        typer.Option("--renormalize", help="Divide each row of probabilities by its sum."),
     ] = False
 
     sep: Annotated[
         str | None,
-        typer.Option(
-            metavar="CHAR", help="Separator of a text file (default: a comma; .tsv: tab)."
-        ),
+        typer.Option(metavar="CHAR", help="Separator of a text file (default: comma; .tsv: tab)."),
     ] = None
     decimal: Annotated[
         str | None,
-        typer.Option(metavar="CHAR", help="Decimal point of a text file (default: a period)."),
+        typer.Option(metavar="CHAR", help="Decimal separator of a text file (default: period)."),
     ] = None
-    percent: Annotated[
-        bool, typer.Option("--percent", help="Probabilities are percentages: divide by 100.")
-    ] = False
+    percent: Annotated[bool, typer.Option("--percent", help="Probabilities are percentages.")] = (
+        False
+    )
 
     def options(self) -> FileOptions:
-        """The same without the command line."""
+        """The options as `calibrant.io` expects them."""
         from calibrant.io import FileOptions
 
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
@@ -159,40 +164,40 @@ class FileArguments:
 
 @dataclass(frozen=True)
 class WeightedFileArguments(FileArguments):
-    """Arguments about a file of scores and labels, perhaps with weights."""
+    """Options of a file of scores and labels, with or without weights."""
 
     label: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The column of labels."),
+        typer.Option(metavar="COLUMN", help="Column of labels."),
     ] = None
     classes: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Classes in the order of the columns: a,b,c."),
+        typer.Option(metavar="NAMES", help="Classes in the order of the score columns: a,b,c."),
     ] = None
     labels: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Labels that go with an .npy file, another one."),
+        typer.Option(metavar="FILE", help="An .npy file of labels for an .npy file of scores."),
     ] = None
     weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column of sample weights.")
+        str | None, typer.Option(metavar="COLUMN", help="Column of sample weights.")
     ] = None
 
 
 @dataclass(frozen=True)
 class TopFileArguments(WeightedFileArguments):
-    """The same about a file that may hold top scores."""
+    """Options of a file that may hold only the top scores of each row."""
 
     n_classes: Annotated[
         int | None,
         typer.Option(
-            "--n-classes", min=2, metavar="N", help="With columns top1_label ...: classes in all."
+            "--n-classes", min=2, metavar="N", help="Number of classes, for files of top scores."
         ),
     ] = None
 
 
 @dataclass(frozen=True)
 class ReportArguments:
-    """How the calibrator of a report is fitted."""
+    """Options of a report."""
 
     method: MethodName = "auto"
     notion: NotionName = None
@@ -203,8 +208,8 @@ class ReportArguments:
     by: By = None
     model: ReportModel = None
 
-    def words(self) -> Iterator[str]:
-        """The same for a command line."""
+    def arguments(self) -> Iterator[str]:
+        """The options as arguments of a command line."""
         if self.model:
             yield from ("--model", self.model.name)
         else:
@@ -221,7 +226,7 @@ class ReportArguments:
 
 @dataclass(frozen=True)
 class ExportArguments:
-    """The target of an export, and what it has to know; names are lists with commas."""
+    """Options of an export. Lists of names are separated by commas."""
 
     to: Annotated[
         str,
@@ -230,45 +235,46 @@ class ExportArguments:
     dialect: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="duckdb, sqlite, postgres, bigquery, snowflake or spark."
+            metavar="NAME", help="SQL: duckdb, sqlite, postgres, bigquery, snowflake or spark."
         ),
     ] = "duckdb"
     table: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Of SQL: the table of scores."),
+        typer.Option(metavar="NAME", help="SQL: table of scores."),
     ] = "scores"
     columns: Annotated[
         str | None,
         typer.Option(
-            metavar="NAMES", help="Of SQL: its columns of scores, a,b,c; else p_, z_ or lp_<class>."
+            metavar="NAMES",
+            help="SQL: score columns, a,b,c (default: p_<class>, z_<class> or lp_<class>).",
         ),
     ] = None
     keep: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Of SQL: other columns to carry over: a,b.")
+        str | None, typer.Option(metavar="NAMES", help="SQL: other columns to keep: a,b.")
     ] = None
     compose: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Of ONNX: a classifier to put before the calibrator."),
+        typer.Option(metavar="FILE", help="ONNX: classifier whose scores are calibrated."),
     ] = None
     score_output: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Output of the --compose classifier that holds scores."),
+        typer.Option(metavar="NAME", help="ONNX: output of the classifier that holds the scores."),
     ] = None
 
 
 @dataclass(frozen=True)
 class Printing:
-    """What is printed."""
+    """Options of printed output."""
 
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")
+        bool, typer.Option("--json", help="Print the result as JSON on standard output.")
     ] = False
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No remarks and no progress bar.")
+        bool, typer.Option("--quiet", "-q", help="Print no notes and no progress bar.")
     ] = False
 
     def output(self) -> Output:
-        """Where it goes."""
+        """The output with these options."""
         from calibrant.cli._output import Output
 
         return Output(as_json=self.as_json, quiet=self.quiet)
@@ -286,8 +292,8 @@ def register_command(
 
 
 def flatten(command: Callable[..., None]) -> Callable[..., None]:
-    """A command for typer, of one whose parameters may be dataclasses: it has an option for each of
-    their fields.
+    """Turn a command whose parameters are dataclasses into one for typer, with an option per
+    field.
     """
     hints = get_type_hints(command, include_extras=True)
     parameters = inspect.signature(command).parameters.values()
@@ -302,13 +308,13 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**members)
         command(**values)
 
-    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # what typer reads
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # typer reads the options from here
     run.__annotations__ = {option.name: option.annotation for option in options}
     return run
 
 
 def _options(parameter: inspect.Parameter, hint: Any) -> Iterator[inspect.Parameter]:
-    """The parameter, or one for each field of its dataclass; all by keyword."""
+    """The parameter, or a keyword parameter for each field of its dataclass."""
     if not is_dataclass(hint):
         yield parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hint)
         return

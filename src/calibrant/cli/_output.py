@@ -1,4 +1,4 @@
-"""What the commands print: results on standard output, remarks and progress on standard error."""
+"""Print the results of commands on standard output, and notes and progress on standard error."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.measure import Measurement
 
 from calibrant._output.progress import spinning, tracked
 from calibrant._validation import printable, printable_lines
+from calibrant.cli import wrap_lines
 
-if TYPE_CHECKING:  # each command imports what it shows
-    from calibrant.metrics import Evaluation, TopEvaluation
-    from calibrant.report import Estimate, Report
+_UNLIMITED = 100_000
+"""Width of tables that must not be wrapped."""
 
 
 class _Console(Console):
@@ -29,47 +28,72 @@ class _Console(Console):
 
 
 class Output:
-    """Where results and remarks go, and in which form."""
+    """Destination and form of results and notes.
+
+    Text is wrapped between words on a terminal. Lines of piped text are not wrapped, because
+    programs read them.
+    """
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self.as_json, self.quiet = as_json, quiet
-        self.out = _Console(highlight=False, soft_wrap=True)
-        self.err = _Console(stderr=True, highlight=False, soft_wrap=True)
+        self.out = _Console(highlight=False)
+        self.err = _Console(stderr=True, highlight=False)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether results are printed on a terminal."""
+        return bool(self.out.is_terminal)
 
     def say(self, line: str) -> None:
-        """A remark."""
+        """Print a note on standard error, unless the user asked for quiet."""
         if not self.quiet:
-            self.err.print(printable(line), markup=False)
+            _print_text(self.err, printable(line))
 
-    def show(self, *shown: Any) -> None:
-        """Text and tables for people; nothing where JSON is asked for."""
+    def show(self, *parts: Any) -> None:
+        """Print text and tables; nothing with ``--json``."""
         if self.as_json:
             return
-        for part in shown:
+        for part in parts:
             if isinstance(part, str):
-                self.out.print(printable_lines(part), markup=False)
+                _print_text(self.out, printable_lines(part))
             else:
-                self.out.print(part)
+                self._print_table(part)
+
+    def _print_table(self, table: Any) -> None:
+        """Print a table, wrapped between words of cells if it is wider than the terminal.
+
+        A table that would have to be wrapped inside words keeps its width, as do piped tables.
+        """
+        width = self.out.width
+        if not self.is_terminal or self.measure(table).minimum > width:
+            self.out.width = _UNLIMITED
+        self.out.print(table, soft_wrap=True)
+        self.out.width = width
+
+    def measure(self, table: Any) -> Measurement:
+        """The minimum and the maximum width of a table, whatever the width of the terminal."""
+        return self.out.measure(table, options=self.out.options.update(width=_UNLIMITED))
 
     def result(self, values: dict[str, Any]) -> None:
-        """The result as JSON, where it is asked for."""
+        """Print the result as JSON with ``--json``."""
         if self.as_json:
             sys.stdout.write(json.dumps(values, allow_nan=False) + "\n")
 
     def watch(self, blocks: Iterator[Any], n_rows: int | None) -> Iterator[Any]:
-        """The blocks of a file, with a bar of its rows."""
+        """The blocks of a file, with a progress bar of its rows."""
         return tracked(
             blocks,
             total=n_rows,
-            description="rows",
+            description="Rows",
             progress=not self.quiet,
             size=lambda block: len(block.scores),
         )
 
     @contextmanager
     def working(self, what: str, *, spins: bool = True) -> Iterator[None]:
-        """A spinner while something takes long, unless it shows itself; warnings of fits become
-        remarks.
+        """Show a spinner during long work, and print warnings as notes at its end.
+
+        ``spins`` is False if the work shows its own progress.
         """
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -79,32 +103,7 @@ class Output:
             self.say(f"note: {text}")
 
 
-def before_after(before: Evaluation | TopEvaluation, after: Evaluation | TopEvaluation) -> Table:
-    """Two evaluations side by side."""
-    from calibrant.metrics.registry import METRICS
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("")
-    table.add_column("before", justify="right")
-    table.add_column("after", justify="right")
-    for name in before.to_dict():
-        if name in METRICS:
-            pair = (getattr(evaluation, name) for evaluation in (before, after))
-            shown = ("-" if value is None else f"{value:.5f}" for value in pair)
-            table.add_row(METRICS[name].title, *shown)
-    return table
-
-
-def report_table(report: Report) -> Table:
-    """The table of a report: before and after with intervals."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("", "before", "", "after", ""):
-        table.add_column(title, justify="left" if not title else "right")
-    for row in report.metrics:
-        table.add_row(f"  {row.title}", *_with_interval(row.before), *_with_interval(row.after))
-    return table
-
-
-def _with_interval(estimate: Estimate) -> tuple[str, str]:
-    interval = "" if estimate.low is None else f"[{estimate.low:.3f}, {estimate.high:.3f}]"
-    return f"{estimate.value:.4f}", escape(interval)
+def _print_text(console: Console, text: str) -> None:
+    if console.is_terminal:
+        text = wrap_lines(text, console.width)
+    console.print(text, markup=False, soft_wrap=True)

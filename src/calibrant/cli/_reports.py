@@ -1,9 +1,10 @@
-"""Reports about files and about bundled data."""
+"""Reports about prediction files and about bundled data."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,18 @@ from calibrant.cli._files import open_file, read_columns
 from calibrant.cli._options import ReportArguments, WeightedFileArguments
 from calibrant.cli._output import Output
 from calibrant.datasets import digits_predictions
-from calibrant.io import LoadedRows, ModelScores, ScoreFile, load
+from calibrant.io import FileOptions, LoadedRows, ModelScores, ScoreFile, load
 from calibrant.report import Report, check_form, render, summarize
+from calibrant.report._code import spelled, with_loading
+
+_DEMO_LOADING = (
+    "from calibrant.datasets import digits_predictions",
+    "",
+    "data = digits_predictions()",
+    "scores, labels = data.test_proba, data.test_labels",
+    "fit_scores, fit_labels = data.val_proba, data.val_labels",
+)
+"""Code that loads the data of the demo."""
 
 
 def report_file(
@@ -24,8 +35,8 @@ def report_file(
     options: ReportArguments,
     output: Path,
 ) -> Report:
-    """Write a report about a file; without rows to fit on the calibrator is cross-fitted."""
-    words = [*file.options.arguments(), *options.words(), "-o", output.name]
+    """Write a report about a file; without a second file the calibrator is cross-fitted."""
+    arguments = [*file.options.arguments(), *options.arguments(), "-o", output.name]
     report = summarize(
         rows.labels,
         rows.scores,
@@ -37,27 +48,61 @@ def report_file(
         classes=file.classes,
         method=options.method if options.model is None else options.model.name,
         name=file.path.name,
-        command=shlex.join(["calibrant", "report", *words]),
+        command=shlex.join(["calibrant", "report", *arguments]),
         cv=options.cv,
         random_state=options.seed,
     )
+    report = replace(report, code=with_loading(report.code, [*_loading(rows, file, options)]))
     render(report, output)
     return report
 
 
+def _loading(
+    rows: ScoreFile | LoadedRows, file: ScoreFile, options: ReportArguments
+) -> Iterator[str]:
+    """Code that reads the files of a report; run it in their folder."""
+    yield "# Run this in the folder of the files."
+    yield f"from calibrant.io import {'' if options.model is None else 'load, '}open_scores"
+    yield ""
+    yield f"file = {_open_call(file.options, file.path)}"
+    # Scores in memory and scores in blocks have different folds.
+    is_chunked = isinstance(rows, ScoreFile)
+    source = "file.scores, file.labels, file.weight" if is_chunked else "file.load()"
+    yield f"scores, labels, weight = {source}"
+    if options.model is not None:
+        yield f"model = load({spelled(options.model.name)})"
+    if options.fit_on is not None:
+        other = _open_call(replace(file.options, classes=None, labels=None), options.fit_on)
+        yield f"fit_scores, fit_labels, fit_weight = {other}.load()"
+
+
+def _open_call(options: FileOptions, path: Path) -> str:
+    """The call of ``open_scores`` with the options of a file."""
+    arguments = [spelled(path.name)]
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if field.name != "path" and value not in (None, False):
+            value = value.name if isinstance(value, Path) else value
+            arguments.append(f"{field.name}={spelled(value)}")
+    return f"open_scores({', '.join(arguments)})"
+
+
 def load_model(options: ReportArguments) -> Any:
-    """The saved calibrator to evaluate; None if one is to be fitted."""
+    """The saved calibrator to evaluate; None without ``--model``."""
     if options.model is None:
         return None
     if options.fit_on is not None or options.notion is not None:
-        raise ValueError("--model evaluates a fitted calibrator. Leave --fit-on and --notion out.")
+        raise ValueError(
+            "--model evaluates a fitted calibrator, so --fit-on and --notion do not apply. Remove "
+            "them, or remove --model."
+        )
     return load(options.model)
 
 
 def training_rows(
     data: WeightedFileArguments, options: ReportArguments, file: ScoreFile, output: Output
 ) -> tuple[Any, ...] | None:
-    """The rows of the file to fit on, which has the columns and classes of the evaluated one."""
+    """The rows of the file to fit on, with the columns and classes of the evaluated file."""
     if options.fit_on is None:
         return None
     expected = ModelScores(file.classes, file.inputs, file.score_columns)
@@ -67,13 +112,13 @@ def training_rows(
 
 
 def check_report_path(output: Path, *inputs: Path | None) -> None:
-    """Raise if a report cannot be written, before it is made."""
+    """Raise if a report cannot be written, before anything is computed."""
     check_output(output, "report", *inputs)
     check_form(output)
 
 
 def demo_report(seed: int, output: Path) -> Report:
-    """A report about a classifier of bundled data, fitted on some rows and evaluated on others."""
+    """Report a classifier of bundled data, with separate rows to fit the calibrator."""
     check_report_path(output)
     data = digits_predictions()
     report = summarize(
@@ -85,5 +130,6 @@ def demo_report(seed: int, output: Path) -> Report:
         command="calibrant demo",
         random_state=seed,
     )
+    report = replace(report, code=with_loading(report.code, _DEMO_LOADING))
     render(report, output)
     return report

@@ -1,4 +1,4 @@
-"""Signals end a command as an error does, such that temporary files are removed."""
+"""End commands by an exception when a signal arrives, so temporary files are removed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from calibrant._output.files import replace_file
 
 _RETRY_SECONDS = 0.05
-"""Time until a signal is tried again that came at a bad moment."""
+"""Time until a signal that arrived during an uninterruptible step is handled again."""
 
 _UNINTERRUPTIBLE: set[CodeType] = {replace_file.__code__}
 
 
 class Termination(BaseException):
-    """A signal asks the command to end; the argument is its number."""
+    """A signal ends the command; the argument is the number of the signal."""
 
 
 @contextmanager
@@ -36,14 +36,16 @@ def catch_signals() -> Iterator[None]:
         yield
     finally:
         if hasattr(signal, "setitimer") and numbers:
-            signal.setitimer(signal.ITIMER_REAL, 0)  # the command ended before the next try
+            signal.setitimer(signal.ITIMER_REAL, 0)  # no signal may be handled after the command
         for number in numbers:
             signal.signal(number, before[number])
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Raise, or try again soon: modules that are imported by half fail in strange ways, and a file
-    that is replaced must be noted as such.
+    """Raise `Termination`, or try again soon after an uninterruptible step.
+
+    An interrupted import would leave a broken module, and an interrupted replacement of a file
+    would not be recorded.
     """
     if _is_bad_moment(frame) and hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, lambda _, later: _end(number, later))

@@ -1,12 +1,13 @@
-r"""Guarantees of binning calibrators: what holds for new data, without any assumption on their
-distribution.
+r"""Distribution-free guarantees of binning calibrators for new data.
 
-A bin whose outcomes are independent draws is a coin that was thrown: its true frequency can be
-bounded from the throws alone. The functions here are the formulas; `Guarantee` and
-`CanonicalGuarantee` are what ``calibrator.guarantee(alpha)`` returns. All of it assumes that new
-cases are drawn like the calibration rows, that these are independent of each other, and that the
-model was neither trained nor selected on them: the last two nobody can check for you. A row that is
-there twice, or a model that has seen the rows, makes every number here too good.
+Call ``calibrator.guarantee(alpha)`` of a fitted binning calibrator; it returns a `Guarantee` or a
+`CanonicalGuarantee`. Outcomes in a bin are independent draws with the same probability, so the
+number of hits bounds the true frequency without any assumption on the distribution.
+
+All guarantees assume that new cases are drawn like the calibration rows, that these rows are
+independent of each other, and that the model was neither trained nor selected on them. The library
+cannot check the last two assumptions. With duplicated rows, or a model that was trained on the
+rows, the bounds are too narrow.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""From fitted bins to their guarantee."""
+"""Compute the guarantee of fitted bins."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ from calibrant.guarantees._results import (
 
 @dataclass(frozen=True, eq=False)
 class BinnedClaim:
-    """The fitted bins of a claim: its name, the minimum rows per bin, the reported values, and the
-    numbers of rows and hits.
+    """The fitted bins of a claim.
+
+    They are its name, the minimum number of rows per bin, the reported values, and the numbers of
+    rows and hits.
     """
 
     name: str
@@ -40,24 +42,22 @@ class BinnedClaim:
 
     @cached_property
     def reliable(self) -> IntArray:
-        """Bins with at least one row behind their value."""
+        """Indices of bins with at least one row."""
         return np.flatnonzero(self.counts >= 1)
 
     @property
     def n_empty(self) -> int:
-        """Bins without a row."""
+        """Number of bins without rows."""
         return self.values.size - self.reliable.size
 
     @property
     def is_covered(self) -> bool:
-        """Whether bins have the two points that the theorems ask for."""
+        """Whether bins have the two points that the theorems require."""
         return self.points_per_bin > 1 and self.reliable.size > 0
 
 
 class BinnedQuantity(NamedTuple):
-    """The covered claims of a quantity (one, or one per label), and the rows that all of its claims
-    share.
-    """
+    """The covered claims of a score column (one, or one per label), and their number of rows."""
 
     name: str
     n_samples: int
@@ -65,13 +65,13 @@ class BinnedQuantity(NamedTuple):
 
 
 def tied_edges(n_tied: int) -> tuple[str, ...]:
-    """What is not proved if several rows share the score of an edge."""
+    """The limitation of the proofs if several rows share the score of an edge."""
     if not n_tied:
         return ()
     shared = "an edge" if n_tied == 1 else f"{n_tied} edges"
     return (
-        f"bins with tied edges ({shared} that several rows share; the proofs assume distinct "
-        f"scores)",
+        f"bins with tied edges ({shared} shared by several rows; the proofs assume distinct "
+        "scores)",
     )
 
 
@@ -79,9 +79,9 @@ def check_deployed(is_out_of_fold: bool) -> None:
     """Raise if the bins were fitted on scores of other models than the one that predicts."""
     if is_out_of_fold:
         raise ValueError(
-            "there is no guarantee here: this calibrator was fitted inside CalibratedClassifier on "
-            "scores of the models of the folds, and new cases get scores of another model, or of "
-            "several averaged; fit the model first and calibrate it on rows that it has not seen, "
+            "There is no guarantee, because this calibrator was fitted on scores of models of the "
+            "folds, but new cases are scored by another model or by an average of models. Fit the "
+            "model first and calibrate it on held-out rows: "
             "CalibratedClassifier(FrozenEstimator(model), calibrator).fit(X_held_out, y_held_out)"
         )
 
@@ -90,21 +90,23 @@ def check_unweighted(is_weighted: bool) -> None:
     """Raise for weighted rows, which are not independent draws."""
     if is_weighted:
         raise ValueError(
-            "there is no guarantee for weighted rows: fit without sample_weight, or with weights "
-            "of one"
+            "There is no guarantee for weighted rows. Fit without sample_weight, or with weights "
+            "of 1."
         )
 
 
 def check_alpha(alpha: Any, n_quantities: int) -> FloatArray:
-    """A probability of failure: one number, or one for each of several quantities."""
+    """Check the probability of failure: one number, or one per score column."""
     levels = np.asarray(alpha, dtype=np.float64)
     if levels.ndim and levels.shape != (n_quantities,):
         raise ValueError(
-            f"alpha must be one number, or one for each of the {n_quantities} claims; got {alpha!r}"
+            f"alpha must be one number, or {n_quantities} numbers (one per score column), got "
+            f"{alpha!r}"
         )
     if not ((levels > 0).all() and levels.sum() < 1):
         raise ValueError(
-            f"alpha must lie between 0 and 1, and so must the sum of several; got {alpha!r}"
+            f"alpha must lie between 0 and 1, and several values must sum to less than 1, got "
+            f"{alpha!r}"
         )
     return levels
 
@@ -119,16 +121,15 @@ def binning_guarantee(
 ) -> Guarantee:
     """The guarantee of fitted bins; raises ``TooFewRowsError`` if no claim is covered.
 
-    A single ``alpha`` is split evenly between the quantities with a covered claim.
+    A single ``alpha`` is split evenly between the score columns with a covered claim.
     """
     levels = check_alpha(alpha, len(quantities))
     is_covered = np.array([bool(quantity.claims) for quantity in quantities])
     covered = [quantity for quantity in quantities if quantity.claims]
     if not covered:
         raise TooFewRowsError(
-            "too few points for a guarantee: no claim has bins of its own with two calibration "
-            "rows or more; "
-            "use more data, or fewer bins"
+            "There are too few rows for a guarantee: no class has its own bins with at least two "
+            "calibration rows. Pass more rows, or use fewer bins: HistogramBinning(n_bins=5)."
         )
     single = levels[is_covered] if levels.ndim else np.full(len(covered), levels)
     share = single if levels.ndim else single / len(covered)
@@ -155,8 +156,8 @@ def binning_guarantee(
 
 def _bounds(quantity: BinnedQuantity, alpha: float, single: float, delta: float) -> QuantityBounds:
     counts = np.concatenate([claim.counts[claim.reliable] for claim in quantity.claims])
-    # Quantile bins have k - 1 rows without the row at their edge; ties and bins of equal width may
-    # leave fewer.
+    # The theorems are stated for k points per bin, of which one is the edge and k - 1 remain. Ties
+    # and equal-width bins may leave fewer, so k is computed from the counts.
     k = float(min(counts.min() + 1, *(claim.points_per_bin for claim in quantity.claims)))
     n_bins = max(quantity.n_samples / k, counts.size)
     return QuantityBounds(
@@ -193,9 +194,7 @@ def canonical_guarantee(
     not_covered: tuple[str, ...] = (),
     not_proved: tuple[str, ...] = (),
 ) -> CanonicalGuarantee:
-    """The guarantee of multinomial frequencies in bins that hold ``counts`` draws, by a union bound
-    over the bins.
-    """
+    """The guarantee of class frequencies in bins with ``counts`` rows, by a union bound."""
     check_alpha(alpha, 1)
     radius = multinomial_radius(counts, n_classes, alpha / counts.size)
     single = multinomial_radius(counts, n_classes, alpha)

@@ -1,4 +1,4 @@
-"""Formulas of the bounds and of exact intervals."""
+"""Formulas of the bounds and of exact confidence intervals."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def marginal_bound(points_per_bin: float, alpha: float, delta: float) -> float:
 
 
 def conditional_bound(n_bins: float, points_per_bin: float, alpha: float, delta: float) -> float:
-    r"""Error of every bin at once: :math:`\sqrt{\log(2B/\alpha) / (2(k-1))} + \delta`; eq. 10 and
-    15 have :math:`B = n/k`.
+    r"""Error of all bins jointly: :math:`\sqrt{\log(2B/\alpha) / (2(k-1))} + \delta` (eq. 10 and
+    15 with :math:`B = n/k`).
     """
     return marginal_bound(points_per_bin, alpha / n_bins, delta)
 
 
 def expected_bound(points_per_bin: float, delta: float) -> float:
-    r"""Calibration error to expect: :math:`\sqrt{1/(2k)} + \delta`."""
+    r"""Bound of the expected calibration error: :math:`\sqrt{1/(2k)} + \delta`."""
     return math.sqrt(1 / (2 * points_per_bin)) + delta
 
 
 def clopper_pearson(
     hits: FloatArray, counts: FloatArray, alpha: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Exact interval of the probability of a hit, of level ``1 - alpha``: (low, high).
+    """Exact confidence interval of a binomial probability at level ``1 - alpha``: (low, high).
 
     >>> low, high = clopper_pearson(np.array([0.0, 9.0]), np.array([10.0, 10.0]), 0.05)
     >>> low.round(3).tolist(), high.round(3).tolist()
@@ -45,11 +45,12 @@ def clopper_pearson(
 
 
 def multinomial_radius(counts: FloatArray, n_classes: int, alpha: float) -> FloatArray:
-    r"""Bretagnolle-Huber-Carol: with probability :math:`1 - \alpha` the frequencies of a bin of
-    ``counts`` draws are within
+    r"""Radius of the Bretagnolle-Huber-Carol inequality for class frequencies.
+
+    With probability :math:`1 - \alpha` the frequencies of a bin with n = ``counts`` rows are within
 
     .. math:: \sqrt{2 (L \log 2 + \log(1/\alpha)) / n}
 
-    of its true distribution, in the sum of absolute differences.
+    of the true distribution, in the sum of absolute differences over L classes.
     """
     return np.sqrt(2 * (n_classes * math.log(2) + math.log(1 / alpha)) / counts)

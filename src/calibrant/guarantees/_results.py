@@ -1,4 +1,4 @@
-"""Guarantees: bounds and intervals that explain themselves."""
+"""Results: guaranteed bounds and intervals, with a description in sentences."""
 
 from __future__ import annotations
 
@@ -8,21 +8,36 @@ from typing import Any
 
 import numpy as np
 
+from calibrant._output.numbers import format_percent
 from calibrant._output.results import AsText, ShortRepr
 from calibrant._typing import FloatArray, IntArray
 
 _ASSUMPTIONS = (
-    "for new cases drawn like the calibration rows, if these are independent of each other and the "
-    "model was neither trained nor selected on them"
+    "for new cases drawn like the calibration rows, if these rows are independent of each other "
+    "and the model was neither trained nor selected on them"
 )
 
 
 @dataclass(frozen=True)
 class BinInterval:
-    """Interval of the true frequency of a bin.
+    """Guaranteed interval of the true frequency in a bin.
 
-    ``low`` and ``high`` hold for all bins at once, ``low_single`` and ``high_single`` for this bin
-    if it was chosen beforehand. ``count`` is the number of draws.
+    Attributes
+    ----------
+    claim : str
+        The binary event, such as a predicted class.
+    value : float
+        Reported probability.
+    count : float
+        Number of calibration rows.
+    low, high : float
+        Interval that is valid for all bins jointly.
+    low_single, high_single : float
+        Narrower interval that is valid for a single bin, chosen in advance.
+
+    See Also
+    --------
+    Guarantee : Holds the intervals of all bins.
     """
 
     claim: str
@@ -41,11 +56,26 @@ class BinInterval:
 
 @dataclass(frozen=True)
 class QuantityBounds:
-    """Bounds of one quantity: a class of a class-wise guarantee, a rank, or all there is.
+    """Guaranteed bounds of one score column, such as a class of a class-wise guarantee.
 
-    ``marginal`` and ``conditional`` hold with probability ``1 - alpha``, the quantity's part of the
-    total; the pair ``marginal_single``, ``conditional_single`` with that of the whole, for this
-    quantity alone.
+    Attributes
+    ----------
+    name : str
+        Name of the score column.
+    n_bins : int
+        Number of covered bins.
+    points_per_bin : float
+        Number of calibration rows per bin in the bounds.
+    alpha : float
+        Share of the total ``alpha`` of this score column.
+    marginal, conditional, expected_ece : float
+        Bounds as in `Guarantee`, for all score columns jointly.
+    marginal_single, conditional_single : float
+        Bounds for this score column alone, with the total ``alpha``.
+
+    See Also
+    --------
+    Guarantee : Holds the bounds of all score columns.
     """
 
     name: str
@@ -61,37 +91,43 @@ class QuantityBounds:
 
 @dataclass(frozen=True, repr=False)
 class Guarantee(ShortRepr, AsText):
-    """Guarantee about the claims of a histogram binning; ``str()`` gives it as a sentence.
+    """Distribution-free guarantee of histogram binning; print it for a description.
 
     Attributes
     ----------
     alpha : float
-        Probability, over the draw of the calibration data, that a statement fails.
+        Probability, over the draw of the calibration data, that the guarantee fails.
     marginal : float
-        A new case is reported with a probability that is at most this far from its true frequency,
-        with probability ``1 - alpha`` over calibration data and case (epsilon 1 of the theorems).
+        Largest distance between the reported probability of a new case and its true frequency, with
+        probability ``1 - alpha`` over calibration data and case (epsilon 1 of the theorems).
     conditional : float
-        The same for every reported probability at once; also bounds the calibration error and the
-        largest error of any bin (epsilon 2).
+        The same for all reported probabilities jointly. It also bounds the expected and the maximum
+        calibration error (epsilon 2).
     expected_ece : float
-        Bound of the calibration error, on average over calibration data.
+        Bound of the expected calibration error, on average over calibration data.
     intervals : tuple of BinInterval
-        Exact intervals, never wider than ``conditional`` says.
+        Exact interval of each bin, never wider than ``conditional`` allows.
     quantities : tuple of QuantityBounds
-        The bounds per class (class-wise) or rank; those above are the largest of them.
+        Bounds per class (class-wise) or rank. The bounds above are the largest of them.
     not_covered : tuple of str
-        What this guarantee does not cover.
+        Cases that the guarantee does not cover.
     not_proved : tuple of str
-        What it covers according to simulations, but not to the proofs.
+        Cases that the guarantee covers in simulations, but not by proof.
     covers : tuple of str
-        The methods whose probabilities it covers: ``predict_claims``, and ``predict_top`` for
-        notions of ranks only.
+        Methods whose probabilities are covered: ``predict_claims``, and ``predict_top`` for types
+        of calibration that concern ranks.
+
+    See Also
+    --------
+    CanonicalGuarantee : Guarantee of whole probability vectors.
+    calibrant.HistogramBinning : Binary calibrator with a guarantee.
+    calibrant.MulticlassToBinary : Guarantee for multiclass problems.
 
     Notes
     -----
-    A guarantee does not cover rows that were normalized or completed to sum to one. It does not
-    cover ``predict_top`` if claims are about given classes, because to be the top class is a
-    selection. With several score columns, alpha is split evenly between them (union bound).
+    A guarantee does not cover rows that were normalized or completed to sum to 1. It does not cover
+    ``predict_top`` of class-wise calibration, because the predicted class is a selection. With
+    several score columns, alpha is split evenly between them (union bound).
     """
 
     alpha: float
@@ -106,7 +142,7 @@ class Guarantee(ShortRepr, AsText):
 
     @property
     def n_bins(self) -> int:
-        """Bins that are covered."""
+        """Number of covered bins."""
         return len(self.intervals)
 
     @property
@@ -122,42 +158,46 @@ class Guarantee(ShortRepr, AsText):
     def __str__(self) -> str:
         typical = self.typical
         text = (
-            f"With {_percent(self.alpha)} confidence, {_for_all(self.n_bins)}: when the model says "
-            f"{typical.claim} with "
+            f"The following holds with {format_percent(1 - self.alpha)} confidence, "
+            f"{_for_all(self.n_bins)}. When the reported probability of {typical.claim} is "
             f"{typical.value:.2f}, the true frequency is between {_down(typical.low):.2f} and "
-            f"{_up(typical.high):.2f}. "
-            f"No reported probability is farther than {_up(self.widest.gap):.2f} from its true "
-            f"frequency."
+            f"{_up(typical.high):.2f}. No reported probability differs from its true frequency by "
+            f"more than {_up(self.widest.gap):.2f}."
         )
-        scope = f" This holds for {' and '.join(self.covers)}, {_ASSUMPTIONS}."
+        scope = f" This applies to {' and '.join(self.covers)}, {_ASSUMPTIONS}."
         return text + scope + _small_print(self.not_covered, self.not_proved)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings and lists, for JSON."""
+        """The guarantee as plain values for JSON."""
         return {**asdict(self), "n_bins": self.n_bins, "text": str(self)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CanonicalGuarantee(ShortRepr, AsText):
-    """Guarantee about the vectors of a `CanonicalBinning`; ``str()`` gives it as a sentence.
+    """Distribution-free guarantee of `CanonicalBinning`; print it for a description.
 
-    Distances are sums over classes of absolute differences between reported and true probabilities;
-    half of it bounds the error for any class and any set of classes.
+    Distances are sums over classes of absolute differences between reported and true probabilities.
+    Half of a distance bounds the error for any class and any set of classes.
 
     Attributes
     ----------
     alpha : float
-        Probability, over the draw of the calibration data, that a statement fails.
+        Probability, over the draw of the calibration data, that the guarantee fails.
     marginal, conditional : float
-        The largest distance of a new case, and of all bins at once.
+        Largest distance of a new case, and of all bins jointly.
     bins, counts : arrays
-        The bins that hold calibration rows, and how many each estimate rests on.
+        Bins with calibration rows, and their numbers of rows.
     radius, radius_single : arrays
-        Distance per bin, for all bins at once and for a bin picked beforehand.
+        Distance per bin, for all bins jointly and for a single bin chosen in advance.
     not_covered : tuple of str
-        What this guarantee does not cover.
+        Cases that the guarantee does not cover.
     not_proved : tuple of str
-        What it covers, but the proof does not.
+        Cases that the guarantee covers, but not by proof.
+
+    See Also
+    --------
+    Guarantee : Guarantee of binary events.
+    calibrant.CanonicalBinning : Calibrator with this guarantee.
     """
 
     alpha: float
@@ -173,11 +213,11 @@ class CanonicalGuarantee(ShortRepr, AsText):
     def __str__(self) -> str:
         fullest, emptiest = int(self.counts.argmax()), int(self.counts.argmin())
         text = (
-            f"With {_percent(self.alpha)} confidence, {_for_all(len(self.bins))}: the true "
-            f"probability of any class, or set of "
-            f"classes, is within {self._half(fullest)} of the reported one in the fullest bin "
-            f"({self.counts[fullest]:g} rows) and within {self._half(emptiest)} in the emptiest "
-            f"({self.counts[emptiest]:g} rows). This holds {_ASSUMPTIONS}."
+            f"The following holds with {format_percent(1 - self.alpha)} confidence, "
+            f"{_for_all(len(self.bins))}. The true probability of any class, or set of classes, is "
+            f"within {self._half(fullest)} of the reported probability in the largest bin "
+            f"({self.counts[fullest]:g} rows), and within {self._half(emptiest)} in the smallest "
+            f"bin ({self.counts[emptiest]:g} rows). This applies {_ASSUMPTIONS}."
         )
         return text + _small_print(self.not_covered, self.not_proved)
 
@@ -185,17 +225,13 @@ class CanonicalGuarantee(ShortRepr, AsText):
         return f"{min(_up(self.radius[place] / 2), 1.0):.2f}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings and lists, for JSON."""
+        """The guarantee as plain values for JSON."""
         plain = {name: np.asarray(value).tolist() for name, value in vars(self).items()}
         return {**plain, "text": str(self)}
 
 
-def _percent(alpha: float) -> str:
-    return f"{100 * (1 - alpha):.4g} %"
-
-
 def _for_all(n_bins: int) -> str:
-    return f"for all {n_bins} bins at once" if n_bins > 1 else "for the one bin"
+    return f"for all {n_bins} bins jointly" if n_bins > 1 else "for the only bin"
 
 
 def _small_print(not_covered: tuple[str, ...], not_proved: tuple[str, ...]) -> str:
@@ -204,6 +240,7 @@ def _small_print(not_covered: tuple[str, ...], not_proved: tuple[str, ...]) -> s
     )
 
 
+# Bounds are rounded outward, so rounding does not break the guarantee.
 def _down(value: float) -> float:
     return math.floor(100 * value) / 100
 

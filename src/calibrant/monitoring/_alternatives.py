@@ -1,8 +1,8 @@
-"""Alternatives to the deployed forecast, and their factors on rows.
+"""Alternatives to the deployed forecast, and the factors by which rows change their evidence.
 
 The factor f of an alternative on a row is at least 0, and its mean given the past is at most 1 if
-the deployed forecast p is calibrated. So products of factors are evidence against calibration. If p
-is floored before a logarithm or a quotient, the mean becomes smaller, never larger.
+the deployed forecast p is calibrated. So products of factors are evidence against calibration. A
+floor on p before a logarithm or a quotient can only decrease this mean.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from calibrant.monitoring._experts import (
 from calibrant.notions import ClaimBlock, Notion, as_notion
 
 TILTS = np.array([-1.0, -0.5, -0.25, 0.25, 0.5, 1.0])
-"""Changes of the log-odds of a claim."""
+"""Changes of the log-odds of a claim, one alternative each."""
 
 SCALES = 2.0 ** np.array([-1.0, -0.5, -0.25, 0.25, 0.5, 1.0])
-"""Inverse temperatures."""
+"""Inverse temperatures, one alternative each."""
 
 FRACTIONS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
 """Fractions of the evidence at risk on a gap that exceeds the tolerance."""
@@ -43,7 +43,7 @@ _BLOCK_ROWS, _LEARN_ROWS = 512, 256
 """Most rows of a block, without and with experts."""
 
 _MAX_HORIZON = 10**15
-"""Rows that a state can count."""
+"""Largest horizon: `_json` rejects larger numbers in a state."""
 
 _MAX_NUMBER = 1e300
 """Largest parameter."""
@@ -69,19 +69,21 @@ class Rule:
 
     @property
     def learns(self) -> bool:
-        """Whether there are experts: not with a tolerance, against which likelihoods are no
-        evidence, and not with overlapping rows, because earlier labels are not known in time.
+        """Whether experts are alternatives.
+
+        They are not with a tolerance, because a likelihood ratio is evidence against exact
+        calibration only. They are not with a lag, because earlier labels arrive too late to learn.
         """
         return not self.tolerance and self.lag == 1
 
     @property
     def threshold(self) -> float:
-        """Natural logarithm of the evidence that raises an alarm.
+        """Log e-value that raises an alarm.
 
         The streams of a lag share the rows of the horizon, so their bounds add up to that of one
-        stream. In a test each stream gets its part of the false alarms. For several streams only
-        ``P(alarm within n) <= n / A`` is known, which gives a mean run length of at least A / 2: an
-        average run length needs twice the threshold.
+        stream. In a test each stream gets an equal share of ``false_alarm``. For several streams
+        only ``P(alarm within n) <= n / A`` is known, which gives a mean run length of at least
+        A / 2, so a given average run length needs twice the threshold.
         """
         if not self.is_detector:
             return log(self.lag / self.false_alarm)
@@ -90,7 +92,7 @@ class Rule:
         return log(self.arl if self.lag == 1 else 2.0 * self.arl)
 
     def to_state(self) -> dict[str, Any]:
-        """Plain values, which `make_rule` accepts."""
+        """The parameters as plain values, which `make_rule` accepts."""
         plain = ("false_alarm", "horizon", "tolerance", "mode", "arl", "lag", "inputs")
         values = {name: getattr(self, name) for name in (*plain, "relative_tolerance")}
         return {**values, "notions": [notion.name for notion in self.notions]}
@@ -116,15 +118,16 @@ def make_rule(
     relative = relative_tolerance
     if relative is not None and not (_is_number(relative) and tolerance and 0.0 < relative <= 1.0):
         raise ValueError(
-            f"relative_tolerance must lie between 0 and 1 and needs a tolerance, got {relative!r}"
+            f"relative_tolerance must lie between 0 and 1 and needs a positive tolerance, got "
+            f"relative_tolerance={relative!r} and tolerance={tolerance!r}"
         )
     if check_count(horizon, "horizon") > _MAX_HORIZON:
-        raise ValueError(f"horizon must be at most {_MAX_HORIZON:,} rows")
+        raise ValueError(f"horizon must be at most {_MAX_HORIZON:,} rows, got {horizon:,}")
     if arl is not None and not (_is_number(arl) and 1.0 < arl <= 1e100):
         raise ValueError(f"arl must be a number of rows above 1, or None; got {arl!r}")
     names = (notions,) if isinstance(notions, str | Notion) else tuple(notions)
     if not names:
-        raise ValueError("notions must name at least one notion")
+        raise ValueError("notions is empty. Pass at least one, such as notions=['confidence'].")
     return Rule(
         float(false_alarm),
         int(horizon),
@@ -171,8 +174,9 @@ class Family(ABC):
 
 
 def _small_change_prior(change: FloatArray) -> FloatArray:
-    """Weights inverse to the size of a change: small changes take the most rows to detect, so a
-    weight that is too small delays them most.
+    """Weights inverse to the size of a change.
+
+    Small changes take the most rows to detect, so a low weight would delay their detection most.
     """
     weight = 1.0 / np.abs(change)
     return weight / weight.sum()
@@ -181,7 +185,8 @@ def _small_change_prior(change: FloatArray) -> FloatArray:
 class TemperatureFamily(Family):
     r"""The forecast at another temperature: :math:`f = p_y^{\beta - 1} / \sum_k p_k^\beta`.
 
-    It has twice the weight of other families because it is the most common miscalibration.
+    It has twice the weight of other families because it is the most common miscalibration. Rows
+    are divided by their maximum before powers are taken, so no power overflows.
     """
 
     name = "temperature"
@@ -204,18 +209,18 @@ class TemperatureFamily(Family):
 
 
 def _powers(p: FloatArray) -> tuple[FloatArray, ...]:
-    """``p ** SCALES``: half of them are roots and squares."""
+    """``p ** SCALES``. Half of the powers are roots and squares, which take less time than exp."""
     u = np.log(p)
     second, third, fourth = (np.exp(beta * u) for beta in SCALES[1:4])
     return np.sqrt(p), second, third, fourth, second * second, p * p
 
 
 class ClaimFamily(Family):
-    r"""The claims of a notion, with score s and outcome o.
+    r"""Alternatives for the claims of a notion, with score s and outcome o.
 
-    Without a tolerance, the claim with other odds: :math:`f = e^{\delta o} / (1 + s (e^\delta -
-    1))`. With a tolerance :math:`\epsilon`, the alternatives that its probability deviates by more
-    than that, with a fraction :math:`\lambda` of the evidence at risk:
+    Without a tolerance, an alternative is the claim with other odds: :math:`f = e^{\delta o} / (1 +
+    s (e^\delta - 1))`. With a tolerance :math:`\epsilon`, the alternatives are deviations of the
+    probability by more than the tolerance, with a fraction :math:`\lambda` of the evidence at risk:
 
     .. math:: 1 - \lambda \frac{o - s + \epsilon}{1 - s + \epsilon} \quad \text{(s is too high)},
        \qquad 1 + \lambda \frac{o - s - \epsilon}{s + \epsilon} \quad \text{(s is too low)} .
@@ -242,7 +247,7 @@ class ClaimFamily(Family):
         return self.claim_factors(self.notion.select(proba, y), proba.shape[1])
 
     def claim_factors(self, block: ClaimBlock, n_classes: int) -> FloatArray:
-        """The factors of selected claims."""
+        """Factors of claims that the notion has selected."""
         if self.tolerance:
             factors = _tolerance_factors(block, self.tolerance, self.relative)
         else:
@@ -252,7 +257,7 @@ class ClaimFamily(Family):
 
 
 def _tolerance_factors(block: ClaimBlock, tolerance: float, relative: float | None) -> FloatArray:
-    """Factors against a gap within the tolerance; those below 1 do not depend on the score."""
+    """Factors against gaps within the tolerance. Factors below 1 do not depend on the score."""
     score, hit = block.score, block.hit
     share = np.inf if relative is None else relative
     eps = np.minimum(tolerance, share * np.maximum(score, EPS))
@@ -279,7 +284,7 @@ def _odds_factors(block: ClaimBlock) -> FloatArray:
 
 
 def spread_by_label(factors: FloatArray, label: IntArray, n_labels: int) -> FloatArray:
-    """(n, J, ...) as (n, J L, ...): each factor at the claim of its label, 1 at the others."""
+    """Reshape (n, J, ...) to (n, J L, ...): a factor at the claim of its label, 1 elsewhere."""
     n_rows, n_quantities = label.shape
     out = np.ones((n_rows, n_quantities * n_labels, *factors.shape[2:]))
     index = label + np.arange(n_quantities) * n_labels
@@ -288,8 +293,9 @@ def spread_by_label(factors: FloatArray, label: IntArray, n_labels: int) -> Floa
 
 
 class Rows(NamedTuple):
-    """Checked rows: probabilities that sum to one, column codes, and weights of at most 1, or None
-    if all are 1.
+    """Checked rows: probabilities that sum to 1, column codes, and weights of at most 1.
+
+    ``weight`` is None if all weights are 1.
     """
 
     proba: FloatArray
@@ -308,7 +314,7 @@ class Rows(NamedTuple):
 
 
 class BlockSums(NamedTuple):
-    """A block of rows: factors (n, J), sums of the gaps, and sums for the experts."""
+    """Results of a block of rows: factors (n, J), sums of the gaps, and sums for the experts."""
 
     factors: FloatArray
     gaps: GapSums
@@ -338,6 +344,7 @@ class Members:
     @property
     def block_rows(self) -> int:
         """Rows of a block, within which the experts do not change."""
+        # Blocks of many alternatives are shorter, so their factors stay in the cache.
         most = _LEARN_ROWS if self.experts else _BLOCK_ROWS
         return int(np.clip(2 * READ_BLOCK // self.layout.n_members, 16, most))
 
@@ -375,7 +382,10 @@ class Members:
     def _evaluate_experts(
         self, rows: Rows, experts: tuple[ExpertState, ...], factors: FloatArray
     ) -> tuple[ExpertSums, ...]:
-        """Fill the last columns of the factors with those of the experts before the rows."""
+        """Fill the last columns of ``factors`` with the factors of the experts.
+
+        The experts are those before these rows: a factor may not depend on its own label.
+        """
         if not experts:
             return ()
         u = as_u(rows.proba)
@@ -392,5 +402,5 @@ class Members:
     def learn(
         self, experts: tuple[ExpertState, ...], sums: tuple[ExpertSums, ...]
     ) -> tuple[ExpertState, ...]:
-        """The experts after rows."""
+        """The experts after a step on the rows of ``sums``."""
         return tuple(map(learn, self.experts, experts, sums))

@@ -1,4 +1,4 @@
-r"""Evidence against calibration that stays valid however often it is looked at.
+r"""Evidence against calibration that is valid after every row, however often it is checked.
 
 **E-processes and e-detectors.** Both are :math:`M_t = (M_{t-1} + w_t) f_t`, where the factor
 :math:`f_t` of an alternative has a mean of at most 1 if the forecast is calibrated. A test starts
@@ -44,15 +44,17 @@ _RUN_ROWS = 128
 """Rows that are multiplied at once: longer products leave the range of floats more often."""
 
 _RHO = 50.0
-"""The confidence sequence is tightest at a V of about 400."""
+"""Parameter of the gamma prior. With it the confidence sequence is tightest at a V of about 400."""
 
 _N_HALVINGS = 60
-"""Bisection steps for the width of an interval: to the last digit."""
+"""Bisection steps for the width of an interval. 60 halvings exceed the precision of a float."""
 
 
 class Run(NamedTuple):
-    """Logarithms of the mixture at every row (T, S), of ``M`` of each alternative after the last
-    row (S, J), and of the product of all factors (S, J).
+    """Logarithms of the evidence of a run of rows.
+
+    ``path`` (T, S) is the mixture at every row, ``last`` (S, J) is ``M`` of each alternative after
+    the last row, and ``log_product`` (S, J) is the product of all factors.
     """
 
     path: FloatArray
@@ -63,8 +65,10 @@ class Run(NamedTuple):
 def run_log_factors(
     log_start: FloatArray, log_f: FloatArray, entry: FloatArray, weight: FloatArray
 ) -> Run:
-    """``M_t`` at all rows, from logarithms of factors (T, S, J), starts (S, J), entries w (T, S)
-    and the weights of the alternatives (J,), for S streams side by side. O(T S J).
+    """Compute ``M_t`` at all rows for S parallel streams, in O(T S J).
+
+    The arguments are logarithms of the starts (S, J) and of the factors (T, S, J), the entries w
+    (T, S) and the weights of the alternatives (J,).
     """
     total = np.cumsum(log_f, axis=0)
     if not entry.any():
@@ -80,8 +84,9 @@ def run_log_factors(
 def run_factors(
     log_start: FloatArray, factors: FloatArray, entry: FloatArray, weight: FloatArray
 ) -> Run:
-    """`run_log_factors` of the factors themselves: a few multiplications per factor. Logarithms are
-    taken only if a product would leave the range of floats.
+    """Compute `run_log_factors` from the factors themselves, by a few multiplications per factor.
+
+    Logarithms are taken only if a product would leave the range of floats.
     """
     paths, log_product = [], np.zeros_like(log_start)
     for start in range(0, len(factors), _RUN_ROWS):
@@ -126,8 +131,9 @@ def log_mixture(log_m: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def split_streams(rows: FloatArray, offset: int, n_streams: int, empty: float = 0.0) -> FloatArray:
-    """Assign consecutive rows to streams in turn, (n, J) -> (T, S, J): row i goes to stream
-    ``(offset + i) % S``; places without a row hold ``empty``.
+    """Assign consecutive rows to streams in turn, (n, J) -> (T, S, J).
+
+    Row i goes to stream ``(offset + i) % S``. Places without a row hold ``empty``.
     """
     if n_streams == 1:
         return rows[:, None]
@@ -141,8 +147,8 @@ def split_streams(rows: FloatArray, offset: int, n_streams: int, empty: float = 
 class Layout(NamedTuple):
     """Position and weight of the alternatives of each family.
 
-    ``ends`` of the families among the alternatives; ``weight`` (J,), which sums to one;
-    ``n_streams`` side by side; ``is_detector`` or a test.
+    ``ends`` are the ends of the families among the alternatives. ``weight`` (J,) sums to 1.
+    ``n_streams`` is the number of parallel streams. ``is_detector`` is False for a test.
     """
 
     ends: tuple[int, ...]
@@ -168,9 +174,11 @@ def make_layout(weights: list[FloatArray], n_streams: int, is_detector: bool) ->
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Logarithms, each (S, J): ``log_e``, the product of all factors since the first row;
-    ``log_m``, which is compared with the threshold (the same in a test); ``lowest``, the least
-    ``log_e`` so far; and ``lowest_at``, the number of rows seen then.
+    """Evidence of each alternative in each stream; arrays of shape (S, J).
+
+    ``log_e`` is the log product of all factors since the first row. ``log_m`` is compared with the
+    threshold; in a test it is equal to ``log_e``. ``lowest`` is the minimum of ``log_e`` so far,
+    and ``lowest_at`` the number of rows at this minimum.
     """
 
     log_e: FloatArray
@@ -185,14 +193,15 @@ class Evidence:
         return cls(np.zeros(shape), log_m, np.zeros(shape), np.zeros(shape))
 
     def value(self, layout: Layout) -> float:
-        """Logarithm of the largest mixture of a stream."""
+        """Log evidence of the mixture, the maximum over streams."""
         return float(log_mixture(self.log_m, layout.weight).max())
 
     def advance(
         self, factors: FloatArray, n_seen: int, layout: Layout
     ) -> tuple[Evidence, FloatArray]:
-        """Evidence after rows of factors (n, J), one by one, and the path (T, S) of the logarithm
-        of the mixture.
+        """Multiply by rows of factors (n, J), one by one.
+
+        Returns the new evidence and the path (T, S) of the logarithm of the mixture.
         """
         streams = split_streams(factors, n_seen, layout.n_streams, empty=1.0)
         entry = split_streams(
@@ -202,8 +211,9 @@ class Evidence:
         return self._multiply(run.log_product, run.last, n_seen), run.path
 
     def absorb(self, log_f: FloatArray, n_rows: int, n_seen: int, layout: Layout) -> Evidence:
-        """Evidence after a period of ``n_rows`` rows with sums ``log_f`` (J,), as one step of time:
-        the new tests of a detector all start at the beginning of the period.
+        """Add a period of ``n_rows`` rows with sums ``log_f`` (J,) as one step of time.
+
+        The new tests of a detector all start at the beginning of the period.
         """
         entry = np.log(n_rows) if layout.is_detector else -np.inf
         log_m = np.logaddexp(self.log_m, entry) + log_f
@@ -216,7 +226,7 @@ class Evidence:
         return Evidence(self.log_e + log_product, log_m, lowest, lowest_at)
 
     def onset(self, layout: Layout) -> int:
-        """Estimated number of rows seen when the strongest evidence began to grow."""
+        """Estimated number of rows before the strongest evidence began to grow."""
         return int(self.lowest_at[self._strongest(layout)])
 
     def _strongest(self, layout: Layout) -> tuple[int, int]:
@@ -225,8 +235,9 @@ class Evidence:
         return stream, int((self.log_m[stream] + np.log(layout.weight)).argmax())
 
     def saved(self, layout: Layout) -> float:
-        """Log evidence of the mixture in a test; in a detector, of the strongest alternative since
-        the onset.
+        """Log evidence of the mixture in a test.
+
+        In a detector, it is the log evidence of the strongest alternative since the onset.
         """
         if not layout.is_detector:
             return max(0.0, self.value(layout))
@@ -234,7 +245,7 @@ class Evidence:
         return max(0.0, float(self.log_e[stream, member] - self.lowest[stream, member]))
 
     def to_state(self) -> dict[str, Any]:
-        """Plain numbers."""
+        """The sums as plain numbers for JSON."""
         return {name: as_numbers(values) for name, values in vars(self).items()}
 
     @classmethod
@@ -253,8 +264,8 @@ class Evidence:
 class GapSums:
     """Sums over the residuals of claims, each of shape (C,), which add up over rows.
 
-    ``count`` of rows, the sum of ``residual``, and ``variance``, the sum of squared differences
-    from the predicted residuals.
+    ``count`` is the number of rows, ``residual`` the sum of residuals, and ``variance`` the sum of
+    squared differences from the predicted residuals.
     """
 
     count: FloatArray
@@ -287,7 +298,7 @@ class GapSums:
         return GapSums(*(a + b for a, b in zip(self.arrays, other.arrays, strict=True)))
 
     def to_state(self) -> dict[str, Any]:
-        """Plain numbers."""
+        """The sums as plain numbers for JSON."""
         return {name: as_numbers(values) for name, values in vars(self).items()}
 
     @classmethod
@@ -303,10 +314,10 @@ class GapSums:
 def sum_gaps(
     block: ClaimBlock, expected: FloatArray, n_labels: int, weight: FloatArray | None = None
 ) -> GapSums:
-    """Sums of a block of rows; ``expected`` (C,) is the mean residual of each claim before it.
+    """Sum the gaps of a block of rows; ``expected`` (C,) are the mean residuals before it.
 
-    A prediction is clipped to the range of the residual, from -s to 1 - s. So no difference exceeds
-    1, as the confidence sequence requires; weights are at most 1 for the same reason.
+    A predicted residual is clipped to the range of the residual, from -s to 1 - s. So no difference
+    exceeds 1, as the confidence sequence requires. Weights are at most 1 for the same reason.
     """
     residual = block.residual()
     w = np.ones((len(residual), 1)) if weight is None else weight[:, None]
@@ -340,11 +351,28 @@ def _log_gamma_mixture(s: FloatArray, v: FloatArray) -> FloatArray:
 
 
 def discoveries(log_e: FloatArray, alpha: float) -> IntArray:
-    r"""Select e-values by the e-BH procedure.
+    r"""Select e-values by the e-BH procedure, which controls the false discovery rate.
 
-    Returns the positions of the largest k of G e-values such that each of them is at least
-    :math:`G / (\alpha k)`, largest first. The expected share of false discoveries is at most
-    :math:`\alpha`, whatever the dependence between the e-values.
+    Parameters
+    ----------
+    log_e : array of shape (G,)
+        Natural logarithms of the e-values.
+    alpha : float
+        Bound of the expected share of false discoveries.
+
+    Returns
+    -------
+    array of int
+        Positions of the selected e-values, largest first.
+
+    See Also
+    --------
+    CalibrationMonitor : Names the selected classes and groups.
+
+    Notes
+    -----
+    The largest k of G e-values are selected such that each of them is at least
+    :math:`G / (\alpha k)`. The bound holds for any dependence between the e-values.
 
     References
     ----------

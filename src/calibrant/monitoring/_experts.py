@@ -1,14 +1,14 @@
 r"""Experts: recalibrations of the deployed forecast that learn from labels as they arrive.
 
-**Maps.** Each is :math:`q = \mathrm{softmax}(\beta \log p + b)` and takes a Newton step after every
-block of rows. The information H is discounted, so old rows are forgotten. A prior, which holds the
-map near the identity, replaces the forgotten information:
+**Scalings.** Each expert is :math:`q = \mathrm{softmax}(\beta \log p + b)` and takes a Newton step
+after every block of rows. The information H is discounted, so old rows are forgotten. A prior,
+which keeps the expert near the identity, replaces the forgotten information:
 
 .. math:: H \leftarrow \lambda^n H + J^\top W J + (1 - \lambda^n) H_0, \qquad
    \theta \leftarrow \theta - H^{-1} (g + (1 - \lambda^n) H_0 (\theta - \theta_0)) .
 
-Rows of a block share the map at its start, so gradients and informations are sums over rows and add
-up over shards.
+All rows of a block are evaluated at the parameters of its start. So gradients and informations are
+sums over rows, which add up over shards.
 
 **Calibeating.** The confidence is binned with equal widths. A row of bin b gets the confidence
 :math:`(h_b + m_b) / (n_b + 1)`, with :math:`n_b` earlier rows of the bin, :math:`h_b` of them
@@ -40,10 +40,10 @@ FULL_INFORMATION = 50
 """Above this many classes only the diagonal of the information is kept: O(K) per row."""
 
 _PRIOR = 5.0
-"""Information, in rows, that holds a parameter at the identity."""
+"""Information of the prior, in rows, that keeps a parameter at the identity."""
 
 _MAX_STEP = 1.0
-"""Largest change of a parameter in one step: a Newton step on few rows may overshoot."""
+"""Largest change of a parameter in one step, because a Newton step on few rows may overshoot."""
 
 _MIN_BETA, _MAX_PARAMETER = 0.02, 50.0
 """Bounds of the inverse temperature; intercepts are at most ``_MAX_PARAMETER``."""
@@ -55,8 +55,19 @@ _CONFIDENCE = as_notion("confidence")
 
 
 class Expert(NamedTuple):
-    """Parameters of an expert: the share of its information that it keeps at each row, and whether
-    it has intercepts or a temperature only.
+    """Parameters of an expert of `OnlineCalibration`.
+
+    Attributes
+    ----------
+    discount : float
+        Share of the information that is kept at each row. 1 never forgets; 0.99 remembers about
+        100 rows.
+    intercepts : bool
+        Whether to fit an intercept per class in addition to the temperature.
+
+    See Also
+    --------
+    OnlineCalibration : Mixture of experts.
     """
 
     discount: float = 1.0
@@ -69,16 +80,17 @@ EXPERTS = (
     Expert(1.0),
     Expert(0.999),
 )
-"""Experts of a monitor: a slow and a fast temperature, and two maps with intercepts."""
+"""Experts of a monitor: a slow and a fast temperature, and two scalings with intercepts."""
 
 ONLINE_EXPERTS = (*EXPERTS, Expert(0.99))
-"""Experts of online recalibration, which needs a fast map with intercepts as well."""
+"""Experts of online recalibration, which also has a fast scaling with intercepts."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExpertState:
-    """Parameters ``theta`` (1 + K: inverse temperature, intercepts) and their information, a
-    matrix or its diagonal.
+    """Parameters ``theta`` (1 + K: inverse temperature, intercepts) and their information.
+
+    The information is a matrix, or only its diagonal if there are many classes.
     """
 
     theta: FloatArray
@@ -86,13 +98,13 @@ class ExpertState:
 
     @classmethod
     def start(cls, n_classes: int) -> ExpertState:
-        """The identity."""
+        """State of the identity, before the first row."""
         theta = np.zeros(1 + n_classes)
         theta[0] = 1.0
         return cls(theta, _prior(n_classes))
 
     def add_classes(self, n_classes: int) -> ExpertState:
-        """The same map for more classes; the prior holds the new parameters."""
+        """The same parameters for more classes; new parameters have the prior only."""
         fresh = ExpertState.start(n_classes)
         theta, information = fresh.theta, np.array(fresh.information)
         size = len(self.theta)
@@ -116,7 +128,7 @@ class ExpertSums(NamedTuple):
     information: FloatArray
 
     def plus(self, other: ExpertSums) -> ExpertSums:
-        """The sums of both."""
+        """Add the sums of other rows."""
         return ExpertSums(
             self.n_rows + other.n_rows,
             self.gradient + other.gradient,
@@ -125,7 +137,7 @@ class ExpertSums(NamedTuple):
 
 
 def as_u(proba: FloatArray) -> FloatArray:
-    """Log-probabilities, shifted to a maximum of 0 in each row, which changes no map of them."""
+    """Log-probabilities, shifted to a maximum of 0 per row, which changes no softmax of them."""
     u = log_floored(proba, EPS)
     u -= row_max(u)[:, None]
     return u
@@ -134,8 +146,9 @@ def as_u(proba: FloatArray) -> FloatArray:
 def evaluate_rows(
     expert: Expert, state: ExpertState, u: FloatArray, y: IntArray
 ) -> tuple[FloatArray, ExpertSums]:
-    """The probability of the true class by an expert (n,), and the sums from which it learns; for
-    rows ``u`` of `as_u`.
+    """Probability of the true class by an expert (n,), and the sums from which the expert learns.
+
+    ``u`` are rows of `as_u`.
     """
     if expert.intercepts:
         q = state.proba(u)
@@ -146,7 +159,7 @@ def evaluate_rows(
 def _evaluate_temperature(
     state: ExpertState, u: FloatArray, y: IntArray
 ) -> tuple[FloatArray, ExpertSums]:
-    """A temperature needs only the mean and the variance of u in each row."""
+    """Evaluate a temperature, which needs only the mean and the variance of u in each row."""
     power = state.theta[0] * u
     np.exp(power, out=power)
     total, power_of_label = row_sum(power), true_class(power, y)
@@ -214,7 +227,7 @@ def _learn_temperature(memory: float, state: ExpertState, sums: ExpertSums) -> E
 
 
 def _clip(values: FloatArray, limit: float) -> FloatArray:
-    return np.minimum(np.maximum(values, -limit), limit)  # a call of np.clip takes longer
+    return np.minimum(np.maximum(values, -limit), limit)  # faster than np.clip on short arrays
 
 
 @lru_cache(maxsize=8)
@@ -226,7 +239,7 @@ def _prior(n_classes: int) -> FloatArray:
 
 
 def experts_to_state(states: tuple[ExpertState, ...] | list[ExpertState]) -> dict[str, Any]:
-    """Plain numbers."""
+    """The states as plain numbers for JSON."""
     return {
         "theta": as_numbers(np.array([state.theta for state in states])),
         "information": as_numbers(np.array([state.information for state in states])),
@@ -249,7 +262,7 @@ def experts_from_state(
 
 @dataclass(frozen=True, eq=False)
 class TopBins:
-    """Rows so far and correct ones, by bin of the confidence, each of shape (20,)."""
+    """Number of rows so far, and of correct rows, per bin of the confidence; shape (20,) each."""
 
     count: FloatArray
     hits: FloatArray
@@ -260,24 +273,24 @@ class TopBins:
 
     @property
     def rate(self) -> FloatArray:
-        """The confidence of a row of each bin."""
+        """Calibrated confidence of each bin."""
         middle = (np.arange(BINS) + 0.5) / BINS
         return (self.hits + middle) / (self.count + 1.0)
 
     def add_rows(self, proba: FloatArray, y: IntArray) -> TopBins:
-        """The bins with more rows and their labels."""
+        """Count more rows with their labels."""
         claims = _CONFIDENCE.select(proba, y)
         place = _bin_index(claims.score[:, 0])
         count, hits = (np.bincount(part, minlength=BINS) for part in (place, place[claims.hit]))
         return TopBins(self.count + count, self.hits + hits)
 
     def recalibrate(self, proba: FloatArray) -> FloatArray:
-        """Rows with the confidence of their bin; the other classes are rescaled."""
+        """Replace the confidence of each row by that of its bin, and rescale the other classes."""
         claims = _CONFIDENCE.select(proba)
         return _CONFIDENCE.fill(proba, claims._replace(score=self.rate[_bin_index(claims.score)]))
 
     def to_state(self) -> dict[str, Any]:
-        """Plain numbers."""
+        """The counts as plain numbers for JSON."""
         return {"count": as_numbers(self.count), "hits": as_numbers(self.hits)}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Read and write states as JSON. Numbers are checked one by one; nothing is executed."""
+"""Read and write the states of monitors as JSON. All values are checked; nothing is executed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_CHARACTERS = 2**28
 """Longest text that is read. A state written by this package is far shorter."""
 
 _MAX_SIZE = 1e15
-"""Largest number of a state."""
+"""Largest number that is accepted in a state."""
 
 
 def as_numbers(array: FloatArray) -> list[Any]:
@@ -25,14 +25,16 @@ def as_numbers(array: FloatArray) -> list[Any]:
 def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
     """Parse the state of a class of that name; raise ``ValueError`` for anything else."""
     if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
-        raise ValueError(f"not the JSON of a {name}: a text of at most 256 MB is expected")
+        raise ValueError(f"expected the JSON of a {name}, a text of at most 256 MB")
     try:
         state = parse_json(text)
     except ValueError as error:
-        raise ValueError(f"not the JSON of a {name}: {error}") from None
+        raise ValueError(f"the text is not the JSON of a {name} ({error})") from None
     if not isinstance(state, dict) or state.get("schema") != schema:
         actual = state.get("schema") if isinstance(state, dict) else type(state).__name__
-        raise ValueError(f"not the JSON of a {name}: schema is {actual!r}, expected {schema!r}")
+        raise ValueError(
+            f"the text is not the JSON of a {name} (schema is {actual!r}, expected {schema!r})"
+        )
     return state
 
 
@@ -45,7 +47,7 @@ def read_numbers(
         raise ValueError(f"{key} of the state must be a list of {int(np.prod(shape))} numbers")
     if not all(value is None or _is_number(value) for value in values):
         raise ValueError(f"{key} of the state must hold numbers only")
-    # Before they are converted: an integer may be too large for a float.
+    # The range is checked before the conversion: an integer may be too large for a float.
     if not all(value is None or low <= value <= _MAX_SIZE for value in values):
         raise ValueError(f"{key} of the state must hold numbers from {low:g} to 1e15")
     array = np.array([-np.inf if value is None else float(value) for value in values])
@@ -55,7 +57,7 @@ def read_numbers(
 def read_finite_numbers(
     state: Mapping[str, Any], key: str, shape: tuple[int, ...], *, low: float = -1e15
 ) -> FloatArray:
-    """As `read_numbers`, without null."""
+    """Read an array as `read_numbers` does, but reject null."""
     array = read_numbers(state, key, shape, low=low)
     if not np.isfinite(array).all():
         raise ValueError(f"{key} of the state must hold finite numbers")
@@ -76,9 +78,9 @@ def read_count(state: Mapping[str, Any], key: str) -> int:
 
 
 def read_value(state: Mapping[str, Any], key: str) -> Any:
-    """The value at a key that every state has."""
+    """The value of a key that every state has."""
     if key not in state:
-        raise ValueError(f"the state lacks {key!r}")
+        raise ValueError(f"the state has no {key!r}")
     return state[key]
 
 

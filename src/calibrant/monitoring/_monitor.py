@@ -1,4 +1,4 @@
-"""The monitor of a deployed forecast: evidence against its calibration, valid at any time."""
+"""Monitor of a deployed model: evidence against its calibration that is valid at any time."""
 
 from __future__ import annotations
 
@@ -28,14 +28,12 @@ SCHEMA = "calibrant.monitor/1"
 
 
 class CalibrationMonitor:
-    r"""Raise an alarm when a deployed forecast loses its calibration, with few false alarms.
+    r"""Raise an alarm when a deployed model loses its calibration, with few false alarms.
 
-    Every row multiplies the evidence against calibration by a factor. If the forecast is
-    calibrated, the evidence does not grow in the long run. In a test (``mode="test"``) it ever
-    exceeds :math:`1 / \alpha` with probability at most :math:`\alpha`. A detector, the default,
-    starts a new test at every row, so a long time without drift does not delay the alarm. On
-    calibrated rows it raises an alarm within ``horizon`` of them with probability at most
-    ``false_alarm``.
+    Call `update` whenever labels arrive, with the probabilities that were predicted for them. You
+    can look at the result after every update: the probability of a false alarm within ``horizon``
+    rows stays at most ``false_alarm``. Print the monitor for a description in sentences, and keep
+    it between jobs by `to_json` and `from_json`.
 
     Parameters
     ----------
@@ -44,25 +42,29 @@ class CalibrationMonitor:
     horizon : int
         Number of rows to which ``false_alarm`` refers.
     tolerance : float
-        Gaps of claims up to this size raise no alarm. No real model is exactly calibrated, and
-        enough rows reveal any deviation; 0 tests for exact calibration. Errors of rare classes,
-        whose probabilities are below twice the tolerance, are hidden by it: see
+        Probabilities that are wrong by at most this much raise no alarm. No real model is exactly
+        calibrated, and enough rows reveal any deviation; 0 tests for exact calibration. It hides
+        errors of rare classes, whose probabilities are below twice the tolerance: see
         ``relative_tolerance``.
     notions : sequence of str or Notion
-        Which claims are monitored. Without a tolerance, changes of temperature and learned
-        recalibrations (`OnlineCalibration`) are alternatives as well.
-    classes : labels of the columns, optional
+        Types of calibration that are monitored. Without a tolerance, changes of temperature and
+        learned recalibrations (`OnlineCalibration`) are alternatives as well.
+    classes : array-like of shape (n_classes,), optional
+        Labels of the score columns. By default the sorted labels of the first update.
     mode : {"detector", "test"}
+        A detector starts a new test at every row, so a long time without drift does not delay the
+        alarm. A test accumulates evidence from the first row.
     arl : float, optional
         Average number of calibrated rows until a false alarm, instead of ``horizon /
         false_alarm``.
     lag : int
         Number of rows that are predicted before the label of the first is known. Their outcomes may
-        depend on each other, so that many separate streams are kept.
+        depend on each other, so the monitor keeps ``lag`` separate streams.
     inputs : {"proba", "logits"}
+        Kind of the scores that are passed to `update`.
     relative_tolerance : float, optional
-        Gaps raise no alarm only if they are also at most this share of the predicted probability:
-        with 0.5, a probability of 0.01 may be wrong by 0.005. Use it for rare classes.
+        Tolerate gaps only up to this share of the predicted probability. With 0.5, a probability of
+        0.01 may be wrong by 0.005. Use it for rare classes.
 
     Attributes
     ----------
@@ -72,8 +74,19 @@ class CalibrationMonitor:
         Values for JSON that are kept with the state, such as the name of the model. The monitor
         does not use them; ``calibrant monitor`` keeps the options of its files here.
 
+    See Also
+    --------
+    OnlineCalibration : Recalibrate as labels arrive.
+    ScoreDrift : Detect changes of the scores without labels.
+    calibrant.report.monitor_page : Write the state of a monitor as an HTML page.
+
     Notes
     -----
+    Every row multiplies the evidence against calibration by a factor. If the model is calibrated,
+    the evidence does not grow in the long run. In a test it ever exceeds :math:`1 / \alpha` with
+    probability at most :math:`\alpha`. A detector raises an alarm within ``horizon`` calibrated
+    rows with probability at most ``false_alarm``.
+
     The guarantee holds as long as each probability was issued before its label and the arrival of
     labels does not depend on their values. Rows enter in the order in which labels arrive. Labels
     may be revealed depending on the forecast (audits), but not depending on the outcome.
@@ -127,15 +140,16 @@ class CalibrationMonitor:
         self._state = MonitorState.start(self._members)
 
     def reset(self) -> CalibrationMonitor:
-        """Discard evidence and gaps after an alarm was dealt with. The rule and the history stay.
-        Returns self.
+        """Discard evidence and gaps, for example after a recalibration; returns self.
+
+        The parameters and the history stay.
         """
         self._state = MonitorState.start(self._require_members())
         return self
 
     @property
     def n_rows(self) -> int:
-        """Rows seen since the start or the last reset."""
+        """Number of rows since the start or the last reset."""
         return self._state.n_rows if self._members else 0
 
     @property
@@ -145,26 +159,28 @@ class CalibrationMonitor:
 
     @property
     def nats(self) -> float:
-        """Natural logarithm of the evidence."""
+        """Evidence against calibration, as a log e-value (natural logarithm)."""
         layout = self._require_members().layout
         return self._state.evidence.value(layout)
 
     @property
     def saved(self) -> float:
-        """Reduction in log-loss, in nats, that recalibration would have achieved (with a tolerance:
-        log evidence): since the start in a test, since the onset in a detector.
+        """Reduction in log-loss, in nats, that recalibration would have achieved.
+
+        With a tolerance it is the log e-value. It is counted from the first row in a test, and from
+        the onset in a detector.
         """
         layout = self._require_members().layout
         return self._state.evidence.saved(layout)
 
     @property
     def threshold(self) -> float:
-        """Natural logarithm of the evidence that raises an alarm."""
+        """Log e-value that raises an alarm."""
         return self._rule.threshold
 
     @property
     def onset(self) -> int | None:
-        """Estimated number of rows seen when the miscalibration began; None without an alarm."""
+        """Estimated number of rows before the miscalibration began; None without an alarm."""
         layout = self._require_members().layout
         return self._state.evidence.onset(layout) if self.alarm else None
 
@@ -177,11 +193,25 @@ class CalibrationMonitor:
         sample_weight: WeightsLike | None = None,
         when: Any = None,
     ) -> MonitorStep:
-        """Add labeled rows in order of arrival, with the probabilities issued for them.
+        """Add labeled rows in order of arrival.
 
-        ``group`` names a group for each row, for the list of groups that are worth a look.
-        ``sample_weight`` is the exponent of the factors of a row; it lies between 0 and 1 and must
-        be known before the label. ``when`` is the name of this update in sentences.
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            Labels that arrived.
+        p : array-like of shape (n, K)
+            Scores that were predicted for these rows.
+        group : array-like of shape (n,), optional
+            Group of each row. Groups with strong evidence are named in the description.
+        sample_weight : array-like of shape (n,), optional
+            Exponents of the factors of the rows, between 0 and 1. A weight must be known before the
+            label.
+        when : optional
+            Name of this update in sentences and in the history, such as a date.
+
+        Returns
+        -------
+        MonitorStep
         """
         rows, groups = self._check_rows(y, p, sample_weight, group)
         self._state, peak = self._state.update(rows, groups, self._require_members())
@@ -195,24 +225,31 @@ class CalibrationMonitor:
         group: LabelsLike | None = None,
         sample_weight: WeightsLike | None = None,
     ) -> MonitorChunk:
-        """Sum the rows of a shard at the state of this monitor, which does not change.
+        """Sum the rows of a shard without changing this monitor.
 
-        Add the chunks of all shards of a period, then `absorb` the total.
+        Add the chunks of all shards of a period, then `absorb` the total. The parameters are those
+        of `update`.
         """
         if self._rule.lag > 1:
-            raise ValueError("chunk() requires lag=1: the rows of a chunk are not kept apart")
+            raise ValueError(
+                f"chunk() requires lag=1, but this monitor has lag={self._rule.lag}. Pass the rows "
+                "to update() instead."
+            )
         rows, groups = self._check_rows(y, p, sample_weight, group)
         return self._state.chunk(rows, groups, self._require_members(), self._start_key())
 
     def absorb(self, chunk: MonitorChunk, *, when: Any = None) -> MonitorStep:
-        """Add the sums of a period as one step of time.
+        """Add the sums of a period, computed by `chunk`, as one step of time.
 
-        Only the evidence at the end of the period counts. The bound on false alarms holds as it
-        does row by row.
+        Only the evidence at the end of the period can raise an alarm. The bound on false alarms is
+        that of `update`.
         """
         members = self._require_members()
         if chunk.start != self._start_key():
-            raise ValueError("the chunk was made by another monitor, or before the last update")
+            raise ValueError(
+                "The chunk was computed by another monitor, or before the last update. Call "
+                "chunk() of this monitor again."
+            )
         self._state, nats = self._state.absorb(chunk, members)
         return self._record(when, chunk.n_rows, nats)
 
@@ -228,17 +265,18 @@ class CalibrationMonitor:
         )
         if weight.max() > 1.0:
             raise ValueError(
-                "sample_weight must be at most 1 for the evidence to be valid: divide by the "
-                "largest weight that can occur, the same at every update"
+                f"sample_weight must be at most 1, got {weight.max():.6g}. Divide all weights by "
+                "the largest weight that can occur, the same number at every update."
             )
         if self._members is None:
             self._begin(classes)
-        # With rows that miss a sum of 1 by rounding, evidence would grow for ever.
+        # If the probabilities of a row summed to less than 1 by a rounding error, the evidence of
+        # calibrated rows would grow without bound.
         proba = normalized(as_proba(scores, self._rule.inputs))
         groups = None if group is None else as_array(group)
         if groups is not None and len(groups) != len(codes):
             raise ValueError(
-                f"group must name one group per row: got {len(groups)} for {len(codes)}"
+                f"group must have one value per row, got {len(groups)} for {len(codes)} rows"
             )
         if sample_weight is None:
             return Rows(proba, codes), groups
@@ -248,7 +286,9 @@ class CalibrationMonitor:
 
     def _require_members(self) -> Members:
         if self._members is None:
-            raise ValueError("nothing has been seen yet: call update(y, p) first, or give classes=")
+            raise ValueError(
+                "The monitor has seen no rows yet. Call update(y, p) first, or pass classes=[...]."
+            )
         return self._members
 
     def _start_key(self) -> tuple[str, int]:
@@ -268,8 +308,9 @@ class CalibrationMonitor:
         )
 
     def gaps(self) -> list[Gap]:
-        """Mean gap of every claim, then of every group, with intervals that hold at all times and
-        together.
+        """Mean gap of every binary event, then of every group.
+
+        The confidence intervals are valid at all times and jointly.
         """
         members = self._require_members()
         return list_gaps(self._state, members, self.classes)
@@ -278,7 +319,7 @@ class CalibrationMonitor:
         return describe(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The current results as plain values."""
+        """The current results as plain values for JSON."""
         has_rows = self.n_rows > 0
         return {
             "n_rows": self.n_rows,
@@ -318,7 +359,7 @@ class CalibrationMonitor:
         try:
             monitor = cls(**rule, classes=read_classes(state))
         except TypeError as error:
-            raise ValueError(f"rule of the state: {error}") from None
+            raise ValueError(f"rule of the state is not valid ({error})") from None
         monitor.history = read_history(state)
         monitor.metadata = read_metadata(state)
         if monitor._members is not None:
@@ -327,7 +368,7 @@ class CalibrationMonitor:
 
 
 def _check_lag(lag: Any, state: Mapping[str, Any]) -> None:
-    """Raise if a state asks for the memory of more streams than it holds numbers for."""
+    """Raise if ``lag`` of a state would allocate more streams than the state holds."""
     n_numbers = len(state["log_e"]) if isinstance(state.get("log_e"), list) else 1
     if state.get("classes") is not None and isinstance(lag, int) and lag > max(n_numbers, 1):
         raise ValueError(f"log_e of the state has {n_numbers} numbers for a lag of {lag}")

@@ -41,6 +41,7 @@ from calibrant.monitoring._json import (
     read_state,
     read_value,
 )
+from calibrant.monitoring._mixture import mix_batch, mix_rows
 
 SCHEMA = "calibrant.online-calibration/1"
 
@@ -49,30 +50,27 @@ LEARN_ROWS = 128
 
 
 class OnlineCalibration(BaseEstimator):
-    r"""Recalibrate a deployed forecast as labels arrive, and follow changes.
+    r"""Recalibrate a deployed model as labels arrive, and follow changes.
 
-    The prediction is a Bayesian mixture under log-loss of experts :math:`q^m`, the deployed
-    forecast first,
-
-    .. math:: q_t = \sum_m w_m q^m_t, \qquad
-       w_m \leftarrow (1 - \sigma) \, w_m q^m_t(y_t) / Z_t + \sigma / M ,
-
-    where :math:`Z_t` makes the weights sum to one. The fixed share :math:`\sigma` lets the mixture
-    follow a best expert that changes. Experts are temperature and vector scalings with Newton steps
-    on discounted rows.
+    Call `predict_proba` with the scores of the model, and `partial_fit` when labels arrive. The
+    prediction is a mixture of the scores themselves and of several recalibrations that learn at
+    different speeds. It is never much worse than the scores (see ``bound_``).
 
     Parameters
     ----------
     experts : sequence of Expert, optional
-        Experts in addition to the deployed forecast.
+        Recalibrations in addition to the deployed forecast. The default has five of them.
     share : float
-        :math:`\sigma`, from 0 to below 1.
+        Share of the weight that is distributed evenly over the experts at every row, from 0 to
+        below 1. A larger share follows changes faster.
     calibeat : bool
         Whether to replace the confidence of a row by the observed frequency so far in its bin of
         the confidence.
     inputs : {"proba", "logits"}
-    classes : labels of the columns, optional
-        With classes, probabilities can be predicted before the first label: the scores as they are.
+        Kind of the scores.
+    classes : array-like of shape (n_classes,), optional
+        Labels of the score columns. With them `predict_proba` works before the first label; it
+        returns the scores.
 
     Attributes
     ----------
@@ -81,7 +79,7 @@ class OnlineCalibration(BaseEstimator):
     n_rows_ : int
         Number of labeled rows so far.
     largest_batch_ : int
-        Largest number of rows of one `partial_fit`.
+        Largest number of rows of one call of `partial_fit`.
     log_loss_, deployed_log_loss_ : float
         Sums of the log-losses so far: of the issued forecasts, and of the deployed forecast.
     saved_ : float
@@ -89,8 +87,23 @@ class OnlineCalibration(BaseEstimator):
     bound_ : float
         ``-saved_`` is at most this number, in nats, for any outcomes; see Notes.
 
+    See Also
+    --------
+    CalibrationMonitor : Raise an alarm when a model loses its calibration.
+    Expert : Parameters of a recalibration.
+
     Notes
     -----
+    The prediction is a Bayesian mixture under log-loss of experts :math:`q^m`, the deployed
+    forecast first,
+
+    .. math:: q_t = \sum_m w_m q^m_t, \qquad
+       w_m \leftarrow (1 - \sigma) \, w_m q^m_t(y_t) / Z_t + \sigma / M ,
+
+    where :math:`Z_t` makes the weights sum to 1. The fixed share :math:`\sigma` (``share``) lets
+    the mixture follow a best expert that changes. Experts are temperature and vector scalings with
+    Newton steps on discounted rows.
+
     The rows of one `partial_fit` are one batch, and its issued forecasts are those of
     `predict_proba` just before the call. The weights learn the mean log-likelihood of the batch:
     the likelihoods of its rows are raised to the power :math:`1 / d`, with the largest batch
@@ -157,14 +170,17 @@ class OnlineCalibration(BaseEstimator):
         *,
         issued: ScoresLike | None = None,
     ) -> OnlineCalibration:
-        """Learn a batch of scores and their labels; returns self.
+        """Learn from a batch of scores and their labels; returns self.
 
         Parameters
         ----------
-        X : scores of the deployed forecast, of shape (n, K)
-        y : labels of shape (n,)
-        classes : labels of the columns, optional
-            Used at the first call, unless the parameter names them.
+        X : array-like of shape (n, K)
+            Scores of the deployed model.
+        y : array-like of shape (n,)
+            Labels.
+        classes : array-like of shape (n_classes,), optional
+            Labels of the score columns; used at the first call if the parameter ``classes`` is
+            None.
         issued : array of shape (n, K), optional
             Probabilities that were issued for these rows, if the mixture has changed since.
             Defaults to ``predict_proba(X)`` before this call.
@@ -188,7 +204,7 @@ class OnlineCalibration(BaseEstimator):
         return self
 
     def fit(self, X: ScoresLike, y: LabelsLike) -> OnlineCalibration:
-        """Discard what was learned, then replay these rows one by one in their order.
+        """Start anew and learn from these rows one by one, in their order; returns self.
 
         ``log_loss_`` is then the loss that the mixture would have had if each label had been known
         before the next forecast.
@@ -209,8 +225,8 @@ class OnlineCalibration(BaseEstimator):
         self, X: ScoresLike, y: LabelsLike, classes: LabelsLike | None
     ) -> tuple[FloatArray, IntArray]:
         """Probabilities and column codes of rows; the first rows start the state."""
-        known = self.classes_ if hasattr(self, "classes_") else self.classes
-        names = classes if known is None else known
+        column_labels = self.classes_ if hasattr(self, "classes_") else self.classes
+        names = classes if column_labels is None else column_labels
         scores, codes, _, labels = check_predictions(
             y, X, None, names, inputs=self.inputs, hint=LOGITS_HINT
         )
@@ -219,7 +235,7 @@ class OnlineCalibration(BaseEstimator):
         return normalized(as_proba(scores, self.inputs)), codes
 
     def _evaluate_batch(self, proba: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Forecasts of the mixture (n, K), and the experts' log-likelihoods (n, M), of rows."""
+        """Forecasts of the mixture (n, K), and log-likelihoods of the experts (n, M)."""
         mixture, log_f = np.empty_like(proba), np.empty((len(y), len(self.weights_)))
         for rows in _blocks(len(y)):
             u = as_u(proba[rows])
@@ -231,7 +247,7 @@ class OnlineCalibration(BaseEstimator):
         return mixture, log_f
 
     def _learn_experts(self, u: FloatArray, y: IntArray) -> list[FloatArray]:
-        """A step of every expert; returns their log-likelihoods of the rows before it."""
+        """Update every expert; returns their log-likelihoods of the rows before the update."""
         pairs = zip(self.experts_, self.states_, strict=True)
         results = [evaluate_rows(expert, state, u, y) for expert, state in pairs]
         self.states_ = [
@@ -246,8 +262,9 @@ class OnlineCalibration(BaseEstimator):
         self.n_rows_ += len(log_f)
 
     def predict_proba(self, X: ScoresLike) -> FloatArray:
-        """Probabilities by the current mixture, (n, K); before the first label, if the classes are
-        known, the scores themselves.
+        """Probabilities of the current mixture, of shape (n, K).
+
+        Before the first label they are the scores; this requires ``classes``.
         """
         is_new = not hasattr(self, "classes_")
         if self.classes is None or not is_new:
@@ -267,7 +284,7 @@ class OnlineCalibration(BaseEstimator):
         return normalized(mixture)
 
     def _beat(self, mixture: FloatArray) -> FloatArray:
-        """The mixture with the confidences of its bins, if wanted and if there were labels."""
+        """Replace the confidences by those of the bins if ``calibeat`` is set and has labels."""
         is_learned = self.calibeat and self.n_rows_ > 0
         return self.bins_.recalibrate(mixture) if is_learned else mixture
 
@@ -278,10 +295,9 @@ class OnlineCalibration(BaseEstimator):
         return names[proba.argmax(axis=1)]
 
     def learn_one(self, x: Mapping[Any, float], y: Any) -> OnlineCalibration:
-        """Learn from one row, a dict of label to score; returns self.
+        """Learn from one row, a dict of label to score, as in river; returns self.
 
-        Without ``classes``, new labels become classes. A label without a score has the probability
-        0.
+        Without ``classes``, new labels become classes. A label without a score has probability 0.
         """
         self._add_labels([*x, y])
         if x and (self.classes is not None or hasattr(self, "classes_")):
@@ -289,7 +305,7 @@ class OnlineCalibration(BaseEstimator):
         return self
 
     def predict_proba_one(self, x: Mapping[Any, float]) -> dict[Any, float]:
-        """Probabilities of one row, dict to dict; before the first label, the scores themselves."""
+        """Probabilities of one row, dict to dict. Before the first label they are the scores."""
         names = self._names()
         if not x or (not names and len(x) == 1):  # a forecast needs two labels
             return dict(x)
@@ -300,38 +316,41 @@ class OnlineCalibration(BaseEstimator):
         return dict(zip(names, row.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Any, float]) -> Any:
-        """The most likely label of one row; None without any scores."""
+        """The most likely label of one row; None if ``x`` is empty."""
         proba = self.predict_proba_one(x)
         return max(proba, key=lambda label: proba[label]) if proba else None
 
     def _add_labels(self, labels: list[Any]) -> None:
         """Start with labels, or add new ones to the classes."""
-        known = self._names()
-        names = list(dict.fromkeys([*known, *labels]))
-        if self.classes is not None or len(names) in (len(known), 1):
+        old_names = self._names()
+        names = list(dict.fromkeys([*old_names, *labels]))
+        # A single label cannot start: a forecast needs two classes.
+        if self.classes is not None or len(names) in (len(old_names), 1):
             return
         classes = as_array(names)
-        if known:
+        if old_names:
             self.classes_, self.n_classes_ = classes, len(names)
             self.states_ = [state.add_classes(len(names)) for state in self.states_]
         else:
             self._start(classes)
 
     def _names(self) -> list[Any]:
-        """Labels so far; none at first unless they were given."""
-        known = getattr(self, "classes_", self.classes)
-        return [] if known is None else list(as_array(known).tolist())
+        """Labels so far; without ``classes`` there are none at first."""
+        classes = getattr(self, "classes_", self.classes)
+        return [] if classes is None else list(as_array(classes).tolist())
 
     def _row(self, x: Mapping[Any, float]) -> list[float]:
         names = self._names()
         missing = set(names) - set(x)
         if set(x) - set(names) or (missing and self.inputs != "proba"):
-            raise ValueError(f"expected a score for each of {names}, got those of {list(x)}")
+            raise ValueError(
+                f"x must hold a score for each of the classes {names}, got scores of {list(x)}"
+            )
         return [x.get(label, 0.0) for label in names]
 
     @property
     def saved_(self) -> float:
-        """Reduction in log-loss by the issued forecasts, in nats."""
+        """Reduction in total log-loss by the issued forecasts, in nats."""
         return self.deployed_log_loss_ - self.log_loss_
 
     @property
@@ -404,37 +423,6 @@ class OnlineCalibration(BaseEstimator):
         return online
 
 
-def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> tuple[float, FloatArray]:
-    """Log-loss of the mixture on rows of the experts' log-probabilities (n, M), and the weights
-    after the last row.
-    """
-    top = log_f.max(axis=1)
-    w, loss, even = weights.tolist(), -float(top.sum()), share / len(weights)
-    for row in np.exp(log_f - top[:, None]).tolist():
-        posterior = [a * b for a, b in zip(w, row, strict=True)]
-        total = sum(posterior)
-        loss -= log(total)
-        scale = (1.0 - share) / total
-        w = [scale * p + even for p in posterior]
-    return loss, np.array(w)
-
-
-def mix_batch(
-    weights: FloatArray, log_f: FloatArray, share: float, *, largest: int, before: int
-) -> FloatArray:
-    """Weights after a batch of the experts' log-probabilities (n, M), all forecast beforehand.
-
-    ``largest`` is the largest batch so far, this one included, and ``before`` the largest until
-    then. Weights that were learned at the rate ``1 / before`` are flattened to the lower rate, and
-    a batch takes its part of the share; the sum of both costs is the bound of `OnlineCalibration`.
-    """
-    log_weights = np.log(np.maximum(weights, TINY)) * (before / largest)
-    log_weights += log_f.sum(axis=0) / largest
-    posterior = np.exp(log_weights - log_weights.max())
-    part = 1.0 - (1.0 - share) ** (len(log_f) / largest)
-    return (1.0 - part) * posterior / posterior.sum() + part / len(weights)
-
-
 def _blocks(n_rows: int) -> Iterator[slice]:
     """Blocks of rows within which the experts do not change."""
     return (slice(start, start + LEARN_ROWS) for start in range(0, n_rows, LEARN_ROWS))
@@ -446,5 +434,5 @@ def _read_experts(state: Mapping[str, Any]) -> Iterator[Expert]:
         raise ValueError("experts of the state must be a list")
     for value in values:
         if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], bool):
-            raise ValueError("an expert of the state is a discount and whether it has intercepts")
+            raise ValueError("an expert of the state must be a discount and a boolean")
         yield Expert(read_number({"discount": value[0]}, "discount", 0.0, 1.0), value[1])

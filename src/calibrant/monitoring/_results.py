@@ -1,4 +1,4 @@
-"""Results of a monitor: gaps, steps, the history of updates, and their description in sentences."""
+"""Results of a monitor: gaps, steps, the history of updates, and a description in sentences."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from math import exp, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from calibrant._output.numbers import format_interval, format_number, format_percent
 from calibrant._validation import printable
 from calibrant.monitoring._json import read_count, read_number, read_value
 
@@ -14,19 +15,37 @@ if TYPE_CHECKING:
     from calibrant.monitoring._monitor import CalibrationMonitor
 
 _MAX_LOG = 690.0
-"""The largest log evidence that is reported on the natural scale."""
+"""Largest log e-value whose exponential is reported: exp(710) overflows a float."""
 
 _MAX_ENTRIES, _N_RECENT = 1000, 200
 """Most entries of a history, and the number of latest ones that are always kept."""
 
+_N_STRONGEST = 3
+"""Most classes or groups that a description names."""
+
 
 @dataclass(frozen=True)
 class Gap:
-    """Mean gap of a claim over all rows so far: mean predicted probability minus observed
-    frequency. It is positive if probabilities are too high (overconfident).
+    """Mean predicted probability minus observed frequency of a binary event (claim).
 
-    ``low`` and ``high`` hold at all times and for all claims together; ``nats`` is the log evidence
-    of the claim alone; ``is_listed`` tells whether the false-discovery procedure selects it.
+    Attributes
+    ----------
+    claim : str
+        Name of the event or of the group.
+    n_rows : int
+        Number of rows so far.
+    mean : float
+        Mean gap over these rows. It is positive if probabilities are too high (overconfident).
+    low, high : float
+        95% confidence interval, valid at all times and for all gaps of a monitor together.
+    nats : float
+        Evidence against the calibration of this event alone, as a log e-value.
+    is_listed : bool
+        Whether the false-discovery procedure (`discoveries`) selects this gap.
+
+    See Also
+    --------
+    CalibrationMonitor.gaps : The gaps of a monitor.
     """
 
     claim: str
@@ -43,7 +62,7 @@ class Gap:
         return max(abs(self.low), abs(self.high))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """The result as plain values for JSON."""
         return asdict(self)
 
 
@@ -56,15 +75,19 @@ class MonitorStep:
     when : str
         Name of the update.
     n_rows, n_seen : int
-        Rows of the update, and of all updates.
+        Number of rows of the update, and of all updates since the last reset.
     nats, threshold : float
-        Natural logarithms of the evidence now and of the evidence that raises an alarm.
+        Log e-value (natural logarithm) now, and the log e-value that raises an alarm.
     peak : float
-        The largest log evidence at any row of the update.
+        Largest log e-value at any row of the update.
     alarm : bool
         Whether the threshold has been reached, now or in an earlier update since the last reset.
     gaps : tuple of Gap
-        Of the first claim and of those that are listed.
+        The gap of the first event, and all gaps that the false-discovery procedure selects.
+
+    See Also
+    --------
+    CalibrationMonitor.update : Returns a step.
     """
 
     when: str
@@ -78,22 +101,38 @@ class MonitorStep:
 
     @property
     def evidence(self) -> float:
-        """The evidence on the natural scale; ``exp(threshold)`` raises an alarm."""
+        """E-value, which is ``exp(nats)``; ``exp(threshold)`` raises an alarm."""
         return exp(min(self.nats, _MAX_LOG))
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """Names of the claims and groups that are worth a look."""
+        """Names of the events and groups that the false-discovery procedure selects."""
         return tuple(gap.claim for gap in self.gaps if gap.is_listed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """The result as plain values for JSON."""
         return {**asdict(self), "evidence": self.evidence, "listed": list(self.listed)}
 
 
 class MonitorEntry(NamedTuple):
-    """An update in the history of a monitor: its name, its rows, the rows seen then, the log
-    evidence, the mean gap of the first claim with its interval, and whether there was an alarm.
+    """One update in the history of a monitor.
+
+    Attributes
+    ----------
+    when : str
+        Name of the update.
+    n_rows, n_seen : int
+        Number of rows of the update, and of all updates until then.
+    nats : float
+        Log e-value after the update.
+    mean, low, high : float
+        Mean gap of the first event after the update, with its confidence interval.
+    alarm : bool
+        Whether there was an alarm.
+
+    See Also
+    --------
+    CalibrationMonitor : ``history`` is a list of these entries.
     """
 
     when: str
@@ -107,7 +146,7 @@ class MonitorEntry(NamedTuple):
 
 
 def add_entry(history: list[MonitorEntry], entry: MonitorEntry) -> list[MonitorEntry]:
-    """The history with another entry; a full history drops every other one of its older entries."""
+    """The history with another entry. A full history drops every second old entry."""
     longer = [*history, entry]
     if len(longer) <= _MAX_ENTRIES:
         return longer
@@ -138,34 +177,37 @@ def _read_entry(value: Any) -> MonitorEntry:
     nats, mean, low, high = (
         float(read_number(fields, key, -1e15, 1e15)) for key in ("nats", "mean", "low", "high")
     )
-    when = printable(fields["when"])  # a line end would forge lines of a description
+    when = printable(fields["when"])  # a line break could imitate other lines of a description
     return MonitorEntry(when, n_rows, n_seen, nats, mean, low, high, fields["alarm"])
 
 
 def describe(monitor: CalibrationMonitor) -> str:
     """The state of a monitor in sentences."""
     if monitor.n_rows == 0:
-        return "Nothing has been seen yet."
+        return "The monitor has seen no rows yet."
     gaps = monitor.gaps()
-    since = onset_gap_sentences(monitor, gaps[0])
-    over = "Together with the rows before it" if since else "Over all rows"
-    lines = [alarm_sentence(monitor), *since, evidence_sentence(monitor)]
-    lines.append(gap_sentence(gaps[0], over))
-    listed = [gap for gap in gaps[1:] if gap.is_listed]
-    if listed:
-        strongest = sorted(listed, key=lambda gap: -gap.nats)[:5]
-        lines.append("Look first at: " + "; ".join(map(short_gap, strongest)) + ".")
-    lines.append(advice_sentence(monitor) if monitor.alarm else hidden_gap_sentence(gaps))
-    return "\n".join(lines)
+    onset_sentences = onset_gap_sentences(monitor, gaps[0])
+    rows = "all rows, including those before the onset" if onset_sentences else "all rows"
+    return "\n".join(
+        [
+            alarm_sentence(monitor),
+            *onset_sentences,
+            evidence_sentence(monitor),
+            gap_sentence(gaps[0], rows),
+            *strongest_sentences(monitor, gaps),
+            advice_sentence(monitor) if monitor.alarm else hidden_gap_sentence(gaps),
+        ]
+    )
 
 
 def alarm_sentence(monitor: CalibrationMonitor) -> str:
-    """Whether there is an alarm, and since when."""
+    """Whether there is an alarm, and the estimated onset."""
     if not monitor.alarm:
         return f"No alarm after {monitor.n_rows:,} rows."
     onset = onset_name(monitor.history, monitor.onset or 0)
-    since = f"; it seems to have begun with {onset}" if onset else ""
-    return f"Alarm: the probabilities are no longer what they say{since}."
+    return "Alarm: the model is no longer calibrated." + (
+        f" Estimated onset: {onset}." if onset else ""
+    )
 
 
 def onset_name(history: list[MonitorEntry], onset: int) -> str | None:
@@ -176,8 +218,9 @@ def onset_name(history: list[MonitorEntry], onset: int) -> str | None:
 
 
 def onset_gap_sentences(monitor: CalibrationMonitor, first: Gap) -> list[str]:
-    """The gap of the first claim since the onset, estimated from the history; none if rows have
-    weights, which the history does not hold.
+    """The gap of the first event since the onset, estimated from the history.
+
+    The list is empty if rows have weights, because the history does not hold weights.
     """
     if not monitor.alarm or first.n_rows != monitor.n_rows:
         return []
@@ -188,10 +231,11 @@ def onset_gap_sentences(monitor: CalibrationMonitor, first: Gap) -> list[str]:
         return []
     start, now = before[-1], after[-1]
     n_rows = now.n_seen - start.n_seen
+    # Entries hold means over all rows until then; the difference of the sums is the gap since.
     gap = (now.mean * now.n_seen - start.mean * start.n_seen) / n_rows
     return [
-        f"Since {after[0].when}, {n_rows:,} rows, {first.claim}: predicted probabilities were too "
-        f"{_direction(gap)} by about {abs(gap):.3f} on average."
+        f"Since {after[0].when} ({n_rows:,} rows), predicted probabilities ({first.claim}) were "
+        f"too {'high' if gap > 0 else 'low'} by about {format_number(abs(gap))} on average."
     ]
 
 
@@ -200,79 +244,101 @@ def advice_sentence(monitor: CalibrationMonitor) -> str:
     onset = onset_name(monitor.history, monitor.onset or 0)
     rows = f"the rows since {onset}" if onset else "recent rows"
     return (
-        f"What to do: find out what changed, recalibrate on {rows}, and begin a new watch; until "
-        "then the alarm stays."
+        f"Find out what changed, recalibrate on {rows}, and start a new monitor. The alarm stays "
+        "until then."
     )
 
 
 def evidence_sentence(monitor: CalibrationMonitor) -> str:
-    """How strong the evidence is, and how likely it is for a calibrated model."""
+    """The strength of the evidence, and its probability for a calibrated model."""
     rule, nats = monitor._rule, monitor.nats
     if rule.is_detector:
         chance = min(1.0, exp(min(0.0, log(monitor.n_rows) - nats)))
-        event = f"of such evidence at row {monitor.n_rows:,} or before"
+        event = f"evidence of this strength by row {monitor.n_rows:,}"
     else:
         chance = min(1.0, rule.lag * exp(min(0.0, -nats)))
-        event = "of ever seeing that much"
+        event = "evidence of this strength at any time"
     relative = rule.relative_tolerance
-    both = "" if relative is None else f" and within {relative:.0%} of each probability"
-    model = (
-        f"a model whose claims are right within {rule.tolerance:g}{both}"
-        if rule.tolerance
-        else "a calibrated model"
+    limit = (
+        "" if relative is None else f" and within {format_percent(relative)} of each probability"
     )
-    return f"{_amount(monitor)}. For {model} the chance {event} is {_chance(chance)}."
+    model = (
+        f"whose probabilities are correct within {rule.tolerance:g}{limit}"
+        if rule.tolerance
+        else "that is calibrated"
+    )
+    return f"{_evidence_value(monitor)} {_chance_sentence(chance, event, model)}"
 
 
-def _amount(monitor: CalibrationMonitor) -> str:
-    """The evidence and its onset; for a detector without an alarm, the distance to one."""
-    rule = monitor._rule
+def _evidence_value(monitor: CalibrationMonitor) -> str:
+    """The evidence since the onset; for a detector without an alarm, with its threshold."""
+    rule, title = monitor._rule, "Evidence against calibration (log e-value)"
     if rule.is_detector and not monitor.alarm:
         return (
-            f"The evidence against it stands at {max(monitor.nats, 0.0):.1f} nats; at "
-            f"{monitor.threshold:.1f} it is an alarm"
+            f"{title}: {format_number(max(monitor.nats, 0.0))}. The alarm is raised at "
+            f"{format_number(monitor.threshold)}."
         )
     onset = onset_name(monitor.history, monitor.onset or 0) if rule.is_detector else None
-    amount = f"{monitor.saved:.1f} nats" + (f" since {onset}" if onset else "")
+    value = f"{title}: {format_number(monitor.saved)}" + (f" since {onset}" if onset else "")
     if rule.tolerance:
-        return f"Bets against it have won {amount}"
-    return f"Recalibrating would have saved {amount}"
+        return f"{value}."
+    # Without a tolerance the alternatives are forecasts, so evidence is a difference of log-losses.
+    return f"{value}. Recalibration would have reduced the total log-loss by this amount."
+
+
+def _chance_sentence(chance: float, event: str, model: str) -> str:
+    if chance >= 0.5:
+        return f"This is not unusual for a model {model}."
+    return f"For a model {model}, the probability of {event} is {_chance(chance)}."
 
 
 def _chance(chance: float) -> str:
-    if chance >= 0.5:
-        return "no small one"
     if chance >= 0.001:
-        return f"below {chance:.1%}".replace("%", " %")
+        return f"below {format_percent(chance)}"
     if chance >= 1e-9:
         return f"below {chance * 1e6:.2g} in a million"
     return "below one in a billion"
 
 
-def gap_sentence(gap: Gap, over: str = "Over all rows") -> str:
-    """Observed frequency against predicted probability of a claim."""
+def gap_sentence(gap: Gap, rows: str = "all rows") -> str:
+    """The mean gap of an event over some rows."""
     return (
-        f"{over}, {gap.claim}: predicted probabilities were too {_direction(gap.mean)} by "
-        f"{abs(gap.mean):.4f} on average (predicted minus observed between {gap.low:+.4f} and "
-        f"{gap.high:+.4f}, at all times)."
+        f"Mean gap of {gap.claim} (predicted probability minus observed frequency) over {rows}: "
+        f"{_interval_text(gap)}."
     )
 
 
-def _direction(gap: float) -> str:
-    return "high" if gap > 0 else "low"
+def _interval_text(gap: Gap) -> str:
+    interval = format_interval(gap.low, gap.high, signed=True)
+    return f"{format_number(gap.mean, signed=True)} (95% CI {interval})"
 
 
-def short_gap(gap: Gap) -> str:
-    """A claim or group with its gap."""
-    return f"{gap.claim} {gap.mean:+.3f} ({gap.low:+.3f} to {gap.high:+.3f})"
+def strongest_sentences(monitor: CalibrationMonitor, gaps: list[Gap]) -> list[str]:
+    """The events and groups with the strongest evidence; after an alarm at least one of them."""
+    ranked = sorted(gaps, key=lambda gap: -gap.nats)
+    listed = [gap for gap in ranked if gap.is_listed] or (ranked[:1] if monitor.alarm else [])
+    if not listed:
+        return []
+    texts = [short_gap(gap, monitor._rule.tolerance) for gap in listed[:_N_STRONGEST]]
+    return [f"Strongest evidence: {'; '.join(texts)}."]
+
+
+def short_gap(gap: Gap, tolerance: float = 0.0) -> str:
+    """An event or group with its evidence and its gap."""
+    text = f"{gap.claim}, log e-value {format_number(max(gap.nats, 0.0))}, mean gap "
+    is_tolerated = gap.low <= tolerance and gap.high >= -tolerance
+    # Evidence concerns gaps of single rows, so a mean gap within the tolerance needs a note.
+    note = ", which hides larger errors in some rows" if is_tolerated and gap.is_listed else ""
+    return f"{text}{_interval_text(gap)}{note}"
 
 
 def hidden_gap_sentence(gaps: list[Gap]) -> str:
-    """The gaps that the data do not exclude: no alarm does not prove calibration."""
+    """The gaps that the data do not exclude, because no alarm does not prove calibration."""
     first, largest = gaps[0], max(gaps, key=lambda gap: gap.largest)
     text = (
-        f"No alarm is no proof: a mean gap of {first.largest:.3f} of {first.claim} could still hide"
+        "No alarm does not prove calibration. The data do not exclude a mean gap of "
+        f"{format_number(first.largest)} for {first.claim}"
     )
     if largest is first:
         return f"{text}."
-    return f"{text}, and one of {largest.largest:.3f} of {largest.claim}."
+    return f"{text}, and of {format_number(largest.largest)} for {largest.claim}."

@@ -30,14 +30,14 @@ from calibrant.monitoring._json import as_numbers, read_count, read_finite_numbe
 from calibrant.monitoring._results import Gap
 
 _MAX_GROUPS = 10_000
-"""Most groups that are followed: each adds a few numbers to the state."""
+"""Largest number of groups. Each group adds a few numbers to the state."""
 
 _ALPHA = 0.05
 """One minus the joint level of the intervals of all gaps."""
 
 
 class Group(NamedTuple):
-    """Log evidence of each alternative on the confidence of a group, and the sums of its gap."""
+    """Log evidence of the alternatives for the confidence of a group, and the sums of its gap."""
 
     log_e: FloatArray
     gaps: GapSums
@@ -51,7 +51,7 @@ Groups = dict[str, Group]
 
 
 def group_family(rule: Rule) -> ClaimFamily:
-    """The alternatives that are followed in each group."""
+    """The alternatives whose evidence is computed in each group."""
     return ClaimFamily("confidence", rule.tolerance, rule.relative_tolerance)
 
 
@@ -77,12 +77,15 @@ def add_groups(groups: Groups, more: Groups) -> Groups:
     for name, group in more.items():
         total[name] = group.plus(total[name]) if name in total else group
     if len(total) > _MAX_GROUPS:
-        raise ValueError(f"at most {_MAX_GROUPS:,} groups are followed, got {len(total):,}")
+        raise ValueError(
+            f"Found {len(total):,} groups, but a monitor keeps at most {_MAX_GROUPS:,}. Pass a "
+            "column with fewer distinct values as group."
+        )
     return total
 
 
 def groups_to_state(groups: Groups) -> dict[str, Any]:
-    """Plain values."""
+    """The state as plain values for JSON."""
     return {
         name: {
             "log_e": as_numbers(group.log_e),
@@ -109,23 +112,30 @@ def groups_from_state(state: Mapping[str, Any], n_alternatives: int) -> Groups:
 
 @dataclass(frozen=True, eq=False)
 class MonitorChunk:
-    """Sums over the rows of one shard in one period, made by `CalibrationMonitor.chunk`.
+    """Sums over the rows of one shard in one period, computed by `CalibrationMonitor.chunk`.
 
-    The chunks of all shards add up; pass the total to `CalibrationMonitor.absorb`.
+    Add the chunks of all shards with ``+`` and pass the total to `CalibrationMonitor.absorb`.
 
     Attributes
     ----------
     n_rows : int
+        Number of rows.
     log_factors : array of shape (J,)
         Sums of the log factors of each alternative.
     gaps : GapSums
-        Of every claim.
+        Sums for the gaps of all claims.
     expert_sums : tuple of ExpertSums
         Sums from which the experts learn.
     start : tuple
-        The rule of the monitor and the number of rows it had seen: only chunks of one start add up.
+        The rule of the monitor and the number of rows it had seen. Only chunks with the same start
+        can be added.
     groups : dict of name to group
-        If rows were given groups.
+        Sums per group; empty without groups.
+
+    See Also
+    --------
+    CalibrationMonitor.chunk : Computes a chunk.
+    CalibrationMonitor.absorb : Adds a chunk to the monitor.
     """
 
     n_rows: int
@@ -138,8 +148,8 @@ class MonitorChunk:
     def __add__(self, other: MonitorChunk) -> MonitorChunk:
         if self.start != other.start:
             raise ValueError(
-                "chunks add up only if they come from the same monitor in the same state: make all "
-                "chunks of a period before any of them is absorbed"
+                "These chunks come from different monitors or from different states of a monitor. "
+                "Call chunk() for all shards of a period before absorb()."
             )
         pairs = zip(self.expert_sums, other.expert_sums, strict=True)
         return MonitorChunk(
@@ -231,7 +241,7 @@ class MonitorState:
         return sum_groups(self.groups, group_family(members.rule), rows, group)
 
     def to_state(self) -> dict[str, Any]:
-        """Plain values."""
+        """The state as plain values for JSON."""
         return {
             "n_rows": self.n_rows,
             "alarm_at": self.alarm_at,
@@ -256,9 +266,10 @@ class MonitorState:
 
 
 def list_gaps(state: MonitorState, members: Members, classes: Any) -> list[Gap]:
-    """The gap of every claim, then of every group, with intervals that hold together."""
+    """The gap of every claim, then of every group, with intervals that are jointly valid."""
     rule = members.rule
-    # Groups have their part from the start: their first row must not change earlier intervals.
+    # Groups get their share of alpha from the start: their first row must not change earlier
+    # intervals.
     alpha = _ALPHA / (len(members.claims) + 1)
     streams = np.full(rule.lag, 1.0) / rule.lag
     log_e_members = log_mixture(np.moveaxis(state.evidence.log_e, 0, -1), streams)
@@ -274,14 +285,16 @@ def list_gaps(state: MonitorState, members: Members, classes: Any) -> list[Gap]:
         names.append(f"group {printable(name)}")
         log_e.append(_group_evidence(group, rule))
         sums.append(group.gaps)
-        # The levels of any number of groups add up to at most that of all groups.
+        # The sum of 1 / (j (j + 1)) over all j is 1, so the number of groups need not be known.
         width.append(_half_width(group.gaps, alpha / (j * (j + 1)), rule))
     total = GapSums.concatenate(sums)
     return make_gaps(names, np.concatenate(log_e), total, np.concatenate(width), rule.false_alarm)
 
 
 def _claim_names(family: ClaimFamily, n_claims: int, classes: Any, has_notion: bool) -> list[str]:
-    # A label may hold line ends, which would forge lines of a description.
+    if family.name == "confidence":
+        return ["confidence"]
+    # A label may hold line breaks, which could imitate other lines of a description.
     names = (printable(family.notion.claim_name(claim, classes)) for claim in range(n_claims))
     return [f"{name} ({family.name})" if has_notion else name for name in names]
 
@@ -294,16 +307,16 @@ def _group_evidence(group: Group, rule: Rule) -> FloatArray:
 
 
 def _half_width(sums: GapSums, alpha: float, rule: Rule) -> FloatArray:
-    # With overlapping rows the residuals are not a martingale: the interval is not informative.
+    # With overlapping rows the residuals are not a martingale, so the interval is all of [-1, 1].
     return half_width(sums, alpha) if rule.lag == 1 else np.ones(len(sums.count))
 
 
 def make_gaps(
     names: list[str], log_e: FloatArray, sums: GapSums, half: FloatArray, alpha: float
 ) -> list[Gap]:
-    """Results from arrays over claims; ``alpha`` bounds the false discoveries among the listed."""
+    """Gaps from arrays over claims; ``alpha`` bounds the false discovery rate of the list."""
     listed = set(discoveries(log_e, alpha).tolist())
-    mean = -sums.mean  # sums are of outcome minus score
+    mean = -sums.mean  # the sums hold outcome minus score, a gap is score minus outcome
     return [
         Gap(
             name,

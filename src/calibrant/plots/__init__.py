@@ -1,8 +1,8 @@
-"""Pictures of calibration: displays that draw computed numbers with matplotlib (extra ``plot``).
+"""Plot calibration with matplotlib (optional dependencies ``plot``).
 
-Every display is built from result objects, or by ``from_predictions`` or ``from_estimator``, which
-compute them; ``plot`` draws and returns the display. matplotlib is imported when the first display
-is made.
+Displays follow scikit-learn: ``from_predictions`` or ``from_estimator`` computes the numbers, and
+``plot`` draws them and returns the display. You can also create a display from result objects.
+matplotlib is imported when the first display is created.
 """
 
 from calibrant.plots.bars import ChoiceDisplay, ClassErrorDisplay

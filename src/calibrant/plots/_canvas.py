@@ -1,6 +1,4 @@
-"""Where displays are drawn: matplotlib on demand, one axes or a grid of axes in the place of
-one.
-"""
+"""Figures and axes of displays. matplotlib is imported on demand."""
 
 from __future__ import annotations
 
@@ -13,14 +11,14 @@ from calibrant._output.results import ShortRepr
 from calibrant.plots._style import LARGE
 
 _LEGEND_INCHES = 4.2
-"""Width of a legend of three entries in one line."""
+"""Width of a legend with three entries in one line, in inches."""
 
 INSTALL = 'pip install "calibrant[plot]"'
 
 
 @dataclass(eq=False, repr=False)
 class Display(ShortRepr):
-    """Computed numbers, and the figure in which they were drawn last."""
+    """Computed numbers, and the figure of the last plot."""
 
     figure_: Any = field(init=False, default=None, repr=False)
 
@@ -46,17 +44,17 @@ class GridDisplay(Display):
 
 
 def require_matplotlib() -> None:
-    """Raise, with the line that installs it, where matplotlib is missing."""
+    """Raise an ImportError with the installation command if matplotlib is missing."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            f"displays are drawn with matplotlib, which is not installed; run: {INSTALL}"
+            f"Plots need matplotlib, which is not installed. Run {INSTALL}."
         ) from error
 
 
 def new_figure(size: tuple[float, float]) -> Any:
-    """A pyplot figure whose layout leaves room for labels."""
+    """A pyplot figure whose layout leaves space for labels."""
     require_matplotlib()
     import matplotlib.pyplot as plt
 
@@ -71,25 +69,26 @@ def one_axes(ax: Any, size: tuple[float, float]) -> Any:
 
 
 def check_axes(ax: Any) -> None:
-    """One matplotlib axes, or None for a new figure."""
+    """Raise unless ``ax`` is one matplotlib axes, or None for a new figure."""
     from matplotlib.axes import Axes
 
     if isinstance(ax, np.ndarray | list | tuple):
         raise TypeError(
-            f"ax is one axes, not an array of {np.size(ax)}: pass one of them, such as ax=axes[0]; "
-            "displays of several axes take the place of one"
+            f"ax must be one axes, got an array of {np.size(ax)}. Pass one of them, such as "
+            "ax=axes[0]; a display with several axes divides it."
         )
     if ax is not None and not isinstance(ax, Axes):
         raise TypeError(
-            f"ax must be matplotlib axes, such as those of plt.subplots(); got {type(ax).__name__}"
+            f"ax must be matplotlib axes, got {type(ax).__name__}. Pass ax=plt.subplots()[1]."
         )
 
 
 def grid_spec(
     ax: Any, n_rows: int, n_columns: int, size: tuple[float, float], **ratios: Any
 ) -> tuple[Any, Any]:
-    """A figure and a grid of places for axes: a new figure, or the place of ``ax``, which keeps a
-    strip for its title.
+    """A figure and a grid for axes, in a new figure or in the area of ``ax``.
+
+    ``ax`` keeps a strip for the title.
     """
     require_matplotlib()
     check_axes(ax)
@@ -97,7 +96,7 @@ def grid_spec(
         figure = new_figure(size)
         return figure, figure.add_gridspec(n_rows, n_columns, **ratios)
     if ax.figure.get_layout_engine() is None:
-        ratios = {"wspace": 0.45, "hspace": 0.45} | ratios  # nothing else makes room for labels
+        ratios = {"wspace": 0.45, "hspace": 0.45} | ratios  # no layout engine adds space for labels
     whole = _split_off_title(ax)
     ax.set_subplotspec(whole[0])
     ax.set_axis_off()
@@ -105,7 +104,7 @@ def grid_spec(
 
 
 def _split_off_title(ax: Any) -> Any:
-    """The place of ``ax`` as a strip and what is below it."""
+    """Split the area of ``ax`` into a strip for the title and the area below it."""
     shape = {
         "height_ratios": (0.06, 1),
         "hspace": 0.25 if ax.figure.get_layout_engine() is None else 0.04,
@@ -120,16 +119,14 @@ def _split_off_title(ax: Any) -> Any:
 
 
 def is_narrow(ax: Any) -> bool:
-    """Whether a display is drawn in the place of axes that a legend in one line would leave."""
+    """Whether ``ax`` is narrower than a legend with three entries in one line."""
     if ax is None:
         return False
     return bool(ax.get_position().width * ax.figure.get_figwidth() < _LEGEND_INCHES)
 
 
 def heading(figure: Any, ax: Any, text: str) -> None:
-    """The title of a display of several axes: of the figure, or in the strip above those in the
-    place of ``ax``.
-    """
+    """Write the title of a display with several axes, above them or in the strip of ``ax``."""
     if ax is None:
         figure.suptitle(text, fontsize=LARGE)
     else:

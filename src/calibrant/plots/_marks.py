@@ -1,4 +1,4 @@
-"""The marks of reliability diagrams, drawn from one row of a bin table at a time."""
+"""Bars, points and lines of reliability diagrams, each for one claim of a bin table."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _BAND = {"color": INK, "alpha": 0.16}
 
 
 class OccupiedBins(NamedTuple):
-    """The occupied bins of one claim: share of the rows, mean score and frequency of the outcome,
-    each (m,).
+    """The occupied bins of one claim.
 
-    ``left`` and ``width`` are those of bins of equal width, None if bins were made from the data;
+    ``share`` of the rows, mean ``score`` and frequency ``outcome`` have shape (m,). ``left`` and
+    ``width`` are those of equal-width bins; ``left`` is None if the bins depend on the data.
     ``low`` and ``high`` are the consistency band, or None.
     """
 
@@ -50,8 +50,9 @@ def occupied_bins(
 
 
 def draw_bars(ax: Any, curve: OccupiedBins) -> list[Any]:
-    """Bars of the frequency, narrow bars from there to the mean score, and the band; handles for a
-    legend.
+    """Draw bars of the frequency, narrow bars to the mean score, and the band.
+
+    Returns the handles for a legend.
     """
     if curve.left is None:
         return draw_points(ax, curve)
@@ -74,8 +75,9 @@ def _band_boxes(ax: Any, curve: OccupiedBins, left: FloatArray, width: float) ->
 
 
 def draw_points(ax: Any, curve: OccupiedBins) -> list[Any]:
-    """A point per bin at (mean score, frequency) with its gap to the diagonal: for bins made from
-    the data.
+    """Draw a point per bin at (mean score, frequency) with its gap to the diagonal.
+
+    Used for bins that depend on the data.
     """
     style = {"color": VERMILION, "linewidth": 1.2, "zorder": 3}
     gap = ax.vlines(curve.score, curve.score, curve.outcome, **style)
@@ -91,8 +93,9 @@ def draw_points(ax: Any, curve: OccupiedBins) -> list[Any]:
 
 
 def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str, **keywords: Any) -> Any:
-    """The curve as a line with a marker per bin; larger markers hold more rows. ``keywords`` are
-    those of matplotlib's lines.
+    """Draw the curve as a line with a marker per bin; larger markers have more rows.
+
+    ``keywords`` are those of matplotlib lines.
     """
     look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.4, "zorder": 4}
     marker = keywords.pop("marker", style.marker)
@@ -105,7 +108,7 @@ def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str, **keywords
 
 
 def draw_pair(ax: Any, before: OccupiedBins, after: OccupiedBins) -> list[Any]:
-    """Before and after calibration in one axes, with the band of the latter."""
+    """Draw before and after calibration in one axes, with the band of the latter."""
     handles = [draw_line(ax, before, BEFORE, "before"), draw_line(ax, after, AFTER, "after")]
     if after.low is not None and after.score.size > 1:
         style = {"color": AFTER.color, "alpha": 0.18, "linewidth": 0, "zorder": 2}
@@ -114,7 +117,7 @@ def draw_pair(ax: Any, before: OccupiedBins, after: OccupiedBins) -> list[Any]:
 
 
 def draw_shares(ax: Any, curve: OccupiedBins) -> None:
-    """The share of the rows in every bin."""
+    """Draw the share of the rows in every bin."""
     if curve.left is None:
         ax.vlines(curve.score, 0, curve.share, color=GREY, linewidth=2)
         ax.set_ylim(bottom=0)
@@ -123,7 +126,7 @@ def draw_shares(ax: Any, curve: OccupiedBins) -> None:
 
 
 def draw_share_outline(ax: Any, curve: OccupiedBins, style: Series) -> None:
-    """The share of the rows in every bin as an outline, so that two can lie over each other."""
+    """Draw the share of the rows in every bin as an outline, so two of them can overlap."""
     line = {"color": style.color, "linestyle": style.linestyle}
     if curve.left is None:
         ax.plot(curve.score, curve.share, marker=style.marker, markersize=3, **line)
@@ -136,10 +139,10 @@ def draw_share_outline(ax: Any, curve: OccupiedBins, style: Series) -> None:
 
 
 def draw_means(ax: Any, curve: OccupiedBins) -> None:
-    """Mean score and overall frequency of the outcome as lines through the histogram."""
+    """Draw mean score and overall frequency as lines through the histogram."""
     score, outcome = float(curve.share @ curve.score), float(curve.share @ curve.outcome)
     top = max(1e-9, float(curve.share.max(initial=0.0)))
-    # Both texts are on the side with more room, clear of both lines.
+    # Both texts are on the wider side of the lines, so they do not cross them.
     is_right = score + outcome > 1
     anchor = min(score, outcome) if is_right else max(score, outcome)
     place = {"xytext": (-4 if is_right else 4, 0), "ha": "right" if is_right else "left"}
@@ -148,15 +151,13 @@ def draw_means(ax: Any, curve: OccupiedBins) -> None:
     for value, text, line, height in lines:
         ax.axvline(value, color=INK, linewidth=1.1, linestyle=line)
         ax.annotate(f"{text} {value:.3f}", (anchor, top * height), **place, **style)
-    # The texts are above the tallest bar, where the axis needs no ticks.
+    # The texts are above the highest bar, where the axis needs no ticks.
     ax.set_ylim(0, 2.0 * top)
     ax.set_yticks([0, top], ["0", f"{top:.2g}"])
 
 
 def draw_background_shares(ax: Any, edges_left: FloatArray, width: float, share: FloatArray) -> Any:
-    """Pale bars of the share of rows, from the bottom of a diagram whose vertical axis runs from 0
-    to 1.
-    """
+    """Draw pale bars of the share of rows at the bottom of a diagram from 0 to 1."""
     bars = ax.bar(edges_left, share, width, color=PALE, zorder=1, **_BAR)
     bars.set_label("share of rows")
     return bars

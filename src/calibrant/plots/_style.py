@@ -1,7 +1,7 @@
-"""Colors, lines and markers of all displays, distinct for color-blind readers and without color.
+"""Colors, lines and markers of all displays.
 
-The colors are from the set of Okabe and Ito; series also differ in line and marker, and in
-lightness.
+The colors are those of Okabe and Ito, which color-blind readers can distinguish. Series also differ
+in line style, marker and lightness, so they are distinct in black and white.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGE = 11.0
 
 
 class Series(NamedTuple):
-    """How one of several lines is drawn."""
+    """Style of one of several lines."""
 
     color: str
     linestyle: str | tuple[int, tuple[int, ...]]
@@ -52,7 +52,7 @@ def series(index: int) -> Series:
 
 
 def tidy(ax: Any, *, grid: str | None = "both") -> None:
-    """Take away what carries no information: the upper and right frame, long ticks, a loud grid."""
+    """Remove the upper and right frame, and draw short ticks and a pale grid."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -64,7 +64,7 @@ def tidy(ax: Any, *, grid: str | None = "both") -> None:
 
 
 def label(ax: Any, x: str = "", y: str = "", title: str = "") -> None:
-    """Axis labels and title in the sizes of this package."""
+    """Set axis labels and title in the font sizes of this package."""
     ax.set_xlabel(x, fontsize=MEDIUM)
     ax.set_ylabel(y, fontsize=MEDIUM)
     if title:

@@ -1,5 +1,6 @@
-"""The top-label figure: stars and pluses of all bins, and single bins class by class (Gupta &
-Ramdas 2022, Figure 1).
+"""The top-label figure of Gupta & Ramdas (2022), Figure 1.
+
+It shows stars and pluses of all bins, and some bins class by class.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ def draw_top_label(
     *,
     is_alone: bool = True,
 ) -> Any:
-    """Draw all panels and return the axes: the overview, then points and counts of each detail. The
-    legend is below if the figure ``is_alone``, else within the overview.
+    """Draw all panels and return the axes: the overview, then points and counts of each detail.
+
+    The legend is below the overview if the figure ``is_alone``, otherwise inside it.
     """
     overview = figure.add_subplot(grid[:, 0])
     draw_overview(overview, display)
@@ -49,7 +51,7 @@ def draw_top_label(
 
 
 def draw_overview(ax: Any, display: ReliabilityDisplay) -> None:
-    """Share of rows, star and plus of every bin."""
+    """Draw the share of rows, and star and plus of every bin."""
     tidy(ax)
     rows = display.table.weight.sum(axis=0)
     stars, pluses = display.stars, display.pluses
@@ -68,9 +70,7 @@ def draw_overview(ax: Any, display: ReliabilityDisplay) -> None:
 def draw_detail(
     points: Any, counts: Any, display: ReliabilityDisplay, b: int, is_last: bool
 ) -> None:
-    """Predicted and true probability of each predicted class in bin b, and the number of its
-    rows.
-    """
+    """Draw confidence, accuracy and number of rows of each predicted class in bin b."""
     weight = display.table.weight[:, b]
     labels = np.flatnonzero(weight > 0)
     score = display.table.score[labels, b] / weight[labels]
@@ -110,11 +110,11 @@ def furthest(gap: FloatArray, count: int) -> IntArray:
 
 
 def draw_counts(ax: Any, weight: FloatArray, names: Any, is_last: bool) -> None:
-    """Rows per predicted class; of many classes, the fullest."""
+    """Draw the rows per predicted class; only the most frequent ones if there are many."""
     tidy(ax, grid="x")
     order = np.sort(np.argsort(-weight, kind="stable")[:MOST_BARS])
     ax.barh(np.arange(len(order)), weight[order], color=GREY, height=0.72)
     ax.set_yticks(np.arange(len(order)), [str(n) for n in names[order]], fontsize=SMALL - 1)
     ax.invert_yaxis()
-    part = "" if len(weight) <= MOST_BARS else f"fullest {MOST_BARS} of {len(weight)}"
+    part = "" if len(weight) <= MOST_BARS else f"{MOST_BARS} largest of {len(weight)}"
     label(ax, "rows" if is_last else "", "predicted class", part)

@@ -1,4 +1,4 @@
-"""Bars: chosen hyperparameters and errors by class."""
+"""Bar plots of selected hyperparameters and of errors per class."""
 
 from __future__ import annotations
 
@@ -20,15 +20,20 @@ _HATCHES = (None, "////", "....", "xxxx")
 
 @dataclass(eq=False, repr=False)
 class ChoiceDisplay(AxesDisplay):
-    """How often each value of a hyperparameter was chosen.
+    """Bar plot of how often each value of a hyperparameter was selected.
 
     Parameters
     ----------
     values : sequence
-        In the order of the axis.
+        Values in the order of the axis.
     counts : array of shape (m,)
+        Number of times that each value was selected.
     name : str
-        Of the hyperparameter.
+        Name of the hyperparameter.
+
+    See Also
+    --------
+    calibrant.DirichletCalibration : Selects its penalties by cross-validation.
 
     References
     ----------
@@ -48,8 +53,9 @@ class ChoiceDisplay(AxesDisplay):
     def from_values(
         cls, chosen: Sequence[Any], *, grid: Sequence[Any] | None = None, name: str = "value"
     ) -> Self:
-        """Count the chosen values; ``grid`` lists all candidates, so that those never chosen are
-        shown too.
+        """Count the selected values.
+
+        ``grid`` lists all candidates, so values that were never selected are shown too.
         """
         require_matplotlib()
         counts = Counter(chosen)
@@ -60,7 +66,7 @@ class ChoiceDisplay(AxesDisplay):
         return cls(values, np.array([counts[value] for value in values]), name)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw."""
+        """Draw into ``ax`` or a new figure."""
         self._open_axes(ax, (max(3.6, 0.55 * len(self.values) + 1.2), 3.0))
         tidy(self.ax_, grid="y")
         at = np.arange(len(self.values))
@@ -70,24 +76,30 @@ class ChoiceDisplay(AxesDisplay):
         self.ax_.set_xticks(at, names, fontsize=SMALL)
         self.ax_.yaxis.get_major_locator().set_params(integer=True)
         self.ax_.set_ylim(0, 1.12 * max(1, int(np.max(self.counts, initial=0))))
-        label(self.ax_, self.name, "times chosen", f"Chosen values of {self.name}")
+        label(self.ax_, self.name, "times selected", f"Selected values of {self.name}")
         return self
 
 
 @dataclass(eq=False, repr=False)
 class ClassErrorDisplay(GridDisplay):
-    """Calibration error of every claim (class) of one or several models, with the claims' share of
-    the rows below.
+    """Calibration error per class of one or several models, with the share of rows below.
+
+    Use `from_predictions` and `plot`.
 
     Parameters
     ----------
     names : sequence of str
-        One per claim.
+        Names of the classes (claims).
     errors : dict of str to array of shape (n_claims,)
-        Mean gap among the claim's own rows, one array per model; NaN for a claim without rows.
+        ECE among the rows of each class, one array per model; NaN for a class without rows.
     share : array of shape (n_claims,)
-        Of the outcomes (class ratio).
+        Share of the rows of each class.
     notion : str
+        Type of calibration.
+
+    See Also
+    --------
+    ReliabilityDisplay : Reliability diagrams per class.
 
     References
     ----------
@@ -121,10 +133,10 @@ class ClassErrorDisplay(GridDisplay):
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Compute what is drawn; ``y_prob`` is an array or a dict of arrays, one per model.
+        """Compute the errors; ``y_prob`` is an array or a dict of arrays, one per model.
 
-        Other parameters as in `calibrant.metrics.expected_calibration_error`; the notion is
-        "top-label" or "class-wise".
+        ``notion`` is "top-label" or "class-wise". The other parameters are those of
+        `calibrant.metrics.expected_calibration_error`.
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
@@ -140,7 +152,7 @@ class ClassErrorDisplay(GridDisplay):
         return cls(names, errors, share, notion.name)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw errors above, shares below."""
+        """Draw the errors above and the shares of rows below."""
         count, models = len(self.names), len(self.errors)
         size = (float(np.clip(0.5 * count + 1.6, 4.2, 9.0)), 3.8)
         self.figure_, grid = grid_spec(ax, 2, 1, size, height_ratios=(3, 1), hspace=0.05)
@@ -159,9 +171,9 @@ class ClassErrorDisplay(GridDisplay):
         step = -(-count // 12)
         names = list(self.names)[::step]
         below.set_xticks(at[::step], names, fontsize=SMALL, rotation=30, ha="right")
-        label(above, "", "mean gap (ECE)")
+        label(above, "", "ECE")
         label(below, "", "share\nof rows")
-        heading(self.figure_, ax, f"Calibration error by claim, {self.notion}")
+        heading(self.figure_, ax, f"Calibration error per class ({self.notion})")
         self.axes_ = np.array([above, below])
         return self
 
@@ -171,8 +183,9 @@ def _claim_errors(table: BinTable) -> FloatArray:
 
 
 def _claim_shares(table: BinTable, notion: Notion) -> FloatArray:
-    """Shares of the predicted classes, or class-wise of the outcomes, because then all rows count
-    for every class.
+    """Shares of the predicted classes, or of the true classes for class-wise calibration.
+
+    Class-wise, every row belongs to all classes, so the rows themselves give no shares.
     """
     rows = table.claim_weight
     return rows / rows.sum() if notion.splits_by_label else table.outcome.sum(axis=1) / rows

@@ -1,4 +1,4 @@
-"""Cumulative scores and outcomes: calibration graphs without bins."""
+"""Plot cumulative scores and outcomes, which needs no bins."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrant._output.numbers import format_percent
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_option
 from calibrant.binary import SplineCalibration
@@ -17,22 +18,23 @@ from calibrant.plots._canvas import GridDisplay, grid_spec, heading, require_mat
 from calibrant.plots._style import AFTER, BEFORE, SMALL, VERMILION, label, tidy
 
 MOST_POINTS = 2000
-"""More points than a figure has pixels across are not drawn."""
+"""Most points that are drawn, more than a figure has pixels across."""
 
-SCORE, PROBABILITY = AFTER, BEFORE
+SCORE, FREQUENCY = AFTER, BEFORE
 
 
 @dataclass(eq=False, repr=False)
 class CumulativeDisplay(GridDisplay):
-    r"""Four graphs of one claim: score and probability, cumulative and not, against the fractile
-    and against the score.
+    r"""Score and observed frequency of one binary event, in four graphs without bins.
 
-    At the distinct scores s, with t the share of rows up to s,
+    Use `from_predictions` and `plot`. The upper graphs are cumulative. The left graphs have the
+    fraction of rows on the horizontal axis, the right ones the score. At the distinct scores s,
+    with t the fraction of rows up to s,
 
     .. math:: S(s) = \frac1n \sum_{f_i \le s} f_i , \qquad P(s) = \frac1n \sum_{f_i \le s} o_i ,
 
-    and the KS error :math:`\max_s |S(s) - P(s)|`. The probability that is not cumulative is the
-    slope of a spline fitted to P over the fractile, as `SplineCalibration` has it.
+    and the KS error is :math:`\max_s |S(s) - P(s)|`. The frequency of the lower graphs is the slope
+    of a spline that is fitted to P over the fraction of rows, as in `SplineCalibration`.
 
     Parameters
     ----------
@@ -45,12 +47,17 @@ class CumulativeDisplay(GridDisplay):
     worst : float
         The fractile at which the KS error is attained.
     name : str
-        Of the claim.
+        Name of the event, for the title.
+
+    See Also
+    --------
+    calibrant.metrics.ks_error : The KS error.
+    ReliabilityDisplay : Reliability diagram with bins.
 
     Notes
     -----
-    Of more than 2000 distinct scores an even selection is kept, with the place of the largest
-    distance always in it.
+    If there are more than 2000 distinct scores, evenly spaced ones are kept, and the place of the
+    largest distance.
 
     References
     ----------
@@ -89,20 +96,19 @@ class CumulativeDisplay(GridDisplay):
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Compute what is drawn.
+        """Compute the graphs.
 
         Parameters
         ----------
-        y_true, y_prob, notion, inputs, sample_weight, classes : as in `calibrant.metrics.ks_error`
+        y_true, y_prob, notion, inputs, sample_weight, classes
+            As in `calibrant.metrics.ks_error`.
         claim : int
-            Which claim of a notion of several, counted from 0: the class, for "class-wise" and
-            "top-label".
+            Index of the event: the column of the class, for "class-wise" and "top-label".
         n_knots : int
-            Of the spline.
+            Number of knots of the spline.
         name : str, optional
-            Name of the claim, for the title. To evaluate calibrated claims directly
-            (``predict_claims``), pass their outcomes as ``y_true``, the claims as ``y_prob`` and
-            ``notion="class-1"``.
+            Name of the event, for the title. To evaluate the output of ``predict_claims``, pass
+            the outcomes as ``y_true``, the probabilities as ``y_prob`` and ``notion="class-1"``.
         """
         require_matplotlib()
         notion = as_notion(notion)
@@ -114,7 +120,7 @@ class CumulativeDisplay(GridDisplay):
     @classmethod
     def _from_claim(cls, claim: Claim, n_knots: int, name: str) -> Self:
         if not claim.weight.any():
-            raise ValueError(f"no row makes the claim {name!r}: choose another claim")
+            raise ValueError(f"No row belongs to {name!r}. Pass another claim=.")
         path = ks_path(claim)
         spline = SplineCalibration(n_knots=n_knots)
         spline.fit(claim.score, claim.outcome.astype(np.intp), sample_weight=claim.weight)
@@ -132,7 +138,7 @@ class CumulativeDisplay(GridDisplay):
         )
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the four graphs in a new figure, or in the place of ``ax``."""
+        """Draw the four graphs in a new figure, or in the area of ``ax``."""
         self.figure_, grid = grid_spec(ax, 2, 2, (7.4, 6.0))
         a, b, c, d = (self.figure_.add_subplot(grid[i, j]) for i in range(2) for j in range(2))
         for panel in (a, b, c, d):
@@ -141,13 +147,14 @@ class CumulativeDisplay(GridDisplay):
         self._draw_cumulative(b, np.append(0.0, self.cumulative_score))
         self._draw_plain(c, self.fractile)
         self._draw_plain(d, self.score)
-        label(a, "fractile of the rows, by score", "cumulative", "(a)")
-        label(b, "cumulative score", "cumulative", "(b)")
-        label(c, "fractile of the rows, by score", "not cumulative", "(c)")
-        label(d, "score", "not cumulative", "(d)")
+        label(a, "fraction of rows, ordered by score", "cumulative mean", "(a)")
+        label(b, "cumulative mean score", "cumulative mean", "(b)")
+        label(c, "fraction of rows, ordered by score", "score and frequency", "(c)")
+        label(d, "score", "score and frequency", "(d)")
         size = {} if ax is None else {"handlelength": 1.0, "borderaxespad": 0.1}
         a.legend(fontsize=SMALL - 2 * (ax is not None), frameon=False, loc="upper left", **size)
-        title = f"{self.name}: KS error {100 * self.ks:.3f} %, probability {100 * self.rate:.2f} %"
+        ks, rate = format_percent(self.ks), format_percent(self.rate)
+        title = f"{self.name}: KS error {ks}, observed frequency {rate}"
         heading(self.figure_, ax, title[:1].upper() + title[1:])
         self.axes_ = np.array([[a, b], [c, d]])
         return self
@@ -169,7 +176,7 @@ class CumulativeDisplay(GridDisplay):
 
 def _draw_two(ax: Any, x: FloatArray, score: FloatArray, outcome: FloatArray) -> None:
     marker = {"marker": "o", "markersize": 3} if x.size < 8 else {}
-    lines = ((score, SCORE, 1.6, "score"), (outcome, PROBABILITY, 1.8, "probability"))
+    lines = ((score, SCORE, 1.6, "score"), (outcome, FREQUENCY, 1.8, "observed frequency"))
     for y, style, width, name in lines:
         line = {"color": style.color, "linestyle": style.linestyle, "linewidth": width}
         ax.plot(x, y, label=name, **line, **marker)

@@ -1,4 +1,4 @@
-"""Gaps of groups of rows: of sites, of people, of months."""
+"""Plot the calibration gap of groups of rows, such as sites or months."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrant._output.numbers import format_percent
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant.metrics import GroupedEvaluation, evaluate
+from calibrant.metrics import GroupedEvaluation, GroupEvaluation, evaluate
 from calibrant.plots._canvas import AxesDisplay, require_matplotlib
 from calibrant.plots._style import BLUE, GREY, INK, ORANGE, SMALL, VERMILION, label, tidy
 
-_COLORS = {
-    "overconfident": (VERMILION, "o"),
-    "underconfident": (ORANGE, "s"),
-    "probabilities too high": (VERMILION, "o"),
-    "probabilities too low": (ORANGE, "s"),
-    "no gap detected": (BLUE, "D"),
-    "too few rows": (GREY, "v"),
+_STYLES = {
+    "high": (VERMILION, "o"),
+    "low": (ORANGE, "s"),
+    "none": (BLUE, "D"),
+    "few rows": (GREY, "v"),
 }
-"""Color and marker of the finding about a group."""
+"""Color and marker by the kind of a group."""
 
 
 @dataclass(eq=False, repr=False)
 class GroupDisplay(AxesDisplay):
-    """Mean confidence minus accuracy of every group, with intervals that hold for all together.
+    """Mean confidence minus accuracy of every group, with joint confidence intervals.
 
-    For two classes, the mean predicted probability of the second class minus its frequency.
-    Groups are in their order: of months, time runs from left to right.
+    Use `from_predictions` and `plot`. With two classes, the gap is the mean predicted probability
+    of the second class minus its frequency. Groups are sorted by their values.
 
     Parameters
     ----------
@@ -37,7 +36,12 @@ class GroupDisplay(AxesDisplay):
 
     Attributes
     ----------
-    figure_, ax_ : after `plot`
+    figure_, ax_
+        Figure and axes after `plot`.
+
+    See Also
+    --------
+    calibrant.evaluate : Computes the groups with ``by=...``.
 
     Examples
     --------
@@ -69,37 +73,47 @@ class GroupDisplay(AxesDisplay):
         return cls(evaluate(y_true, y_prob, by=by, level=level, **checks))
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw, into ``ax`` or a new figure."""
+        """Draw into ``ax`` or a new figure."""
         self._open_axes(ax, (max(4.0, 0.42 * len(self.groups) + 1.4), 3.6))
         tidy(self.ax_, grid="y")
         self.ax_.axhline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        for finding, (color, marker) in _COLORS.items():
-            self._draw_finding(finding, color, marker)
+        for kind in _STYLES:
+            self._draw_kind(kind)
         names = [group.name for group in self.groups]
         self.ax_.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize=SMALL)
         self.ax_.legend(fontsize=SMALL, frameon=False, loc="best")
-        share = f"{self.groups.level:.0%} intervals for all groups together"
-        title = "mean probability - frequency" if self._is_binary else "mean confidence - accuracy"
-        label(self.ax_, ", ".join(self.groups.by), title, share)
+        title = f"{format_percent(self.groups.level)} confidence intervals, jointly valid"
+        gap = "mean probability - frequency" if self._is_binary else "mean confidence - accuracy"
+        label(self.ax_, ", ".join(self.groups.by), gap, title)
         return self
 
     @property
     def _is_binary(self) -> bool:
         return self.groups.overall.is_binary
 
-    def _draw_finding(self, finding: str, color: str, marker: str) -> None:
-        places = [at for at, group in enumerate(self.groups) if group.finding == finding]
+    def _draw_kind(self, kind: str) -> None:
+        places = [at for at, group in enumerate(self.groups) if _kind(group) == kind]
         if not places:
             return
-        groups = [group for group in self.groups if group.finding == finding]
+        color, marker = _STYLES[kind]
+        groups = [group for group in self.groups if _kind(group) == kind]
         gap = np.array([group.gap for group in groups])
         reach = [
             [group.gap - group.gap_low for group in groups],
             [group.gap_high - group.gap for group in groups],
         ]
         style = {"color": color, "marker": marker, "markersize": 5, "capsize": 2.5}
-        self.ax_.errorbar(places, gap, reach, linestyle="none", label=finding, **style)
+        self.ax_.errorbar(places, gap, reach, linestyle="none", label=groups[0].finding, **style)
 
     def __repr__(self) -> str:
         by, wrong = ", ".join(self.groups.by), len(self.groups.miscalibrated)
         return f"<GroupDisplay: {len(self.groups)} groups by {by}, {wrong} miscalibrated>"
+
+
+def _kind(group: GroupEvaluation) -> str:
+    """The kind of a group: the sign of a significant gap, or why there is none."""
+    if group.gap_low > 0:
+        return "high"
+    if group.gap_high < 0:
+        return "low"
+    return "few rows" if group.is_small else "none"

@@ -1,4 +1,4 @@
-"""What a monitor has seen: the evidence and the gap over time."""
+"""Plot the evidence and the gap of a monitor over time."""
 
 from __future__ import annotations
 
@@ -17,18 +17,26 @@ _MOST_TICKS = 8
 
 @dataclass(eq=False)
 class MonitorDisplay(GridDisplay):
-    """The evidence of a `CalibrationMonitor` after each update, with the threshold of an alarm, and
-    the mean gap of its first claim with its interval.
+    """Evidence and mean gap of a `CalibrationMonitor` after each update.
+
+    Use `from_monitor` and `plot`. The upper panel has the threshold of the alarm, the lower one the
+    confidence interval of the gap and the tolerance.
 
     Parameters
     ----------
     history : sequence of entries
         `CalibrationMonitor.history`.
     threshold : float
-        Natural logarithm of the evidence that is an alarm.
+        Log e-value that raises an alarm.
     tolerance : float
+        Tolerance of the monitor.
     claim : str
-        What the gap is of.
+        Name of the event of the gap.
+
+    See Also
+    --------
+    calibrant.monitoring.CalibrationMonitor : The monitor.
+    calibrant.report.monitor_page : The same as an HTML page.
 
     Examples
     --------
@@ -45,21 +53,21 @@ class MonitorDisplay(GridDisplay):
 
     @classmethod
     def from_monitor(cls, monitor: CalibrationMonitor) -> Self:
-        """What a monitor remembers."""
+        """Create the display from the history of a monitor."""
         require_matplotlib()
         if not monitor.history:
-            raise ValueError("the monitor has seen nothing yet: call update(y, p) first")
+            raise ValueError("The monitor has seen no rows yet. Call update(y, p) first.")
         tolerance = monitor.to_dict()["rule"]["tolerance"]
         return cls(monitor.history, monitor.threshold, tolerance, monitor.gaps()[0].claim)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw: evidence above, gap below."""
+        """Draw the evidence above and the gap below."""
         self.figure_, grid = grid_spec(ax, 2, 1, (6.4, 5.2))
         above = self.figure_.add_subplot(grid[0, 0])
         below = self.figure_.add_subplot(grid[1, 0], sharex=above)
         self._draw_evidence(above)
         self._draw_gap(below)
-        heading(self.figure_, ax, "Monitor")
+        heading(self.figure_, ax, "Calibration monitor")
         self.axes_ = np.array([above, below])
         return self
 
@@ -72,7 +80,7 @@ class MonitorDisplay(GridDisplay):
         ax.plot(x[alarm], nats[alarm], color=VERMILION, linestyle="", marker="X", markersize=6)
         ax.axhline(self.threshold, color=INK, linewidth=1, linestyle=(0, (4, 3)))
         ax.tick_params(labelbottom=False)
-        label(ax, "", "evidence, nats", "Evidence; the dashed line is an alarm")
+        label(ax, "", "log e-value", "Evidence against calibration (dashed: alarm)")
 
     def _draw_gap(self, ax: Any) -> None:
         tidy(ax)
@@ -88,4 +96,4 @@ class MonitorDisplay(GridDisplay):
         step = -(-len(x) // _MOST_TICKS)
         names = [entry.when for entry in self.history[::step]]
         ax.set_xticks(x[::step], names, rotation=30, ha="right", fontsize=SMALL)
-        label(ax, "", "predicted minus observed", f"Mean gap so far: {self.claim}")
+        label(ax, "", "predicted minus observed", f"Mean gap until each update, {self.claim}")

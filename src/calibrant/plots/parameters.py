@@ -1,4 +1,4 @@
-"""Parameters of a calibration map, and what the map does to the confusion matrix."""
+"""Plot the parameters of a calibrator, and the change of the confusion matrix."""
 
 from __future__ import annotations
 
@@ -27,19 +27,28 @@ MOST_NUMBERS = 12
 
 @dataclass(eq=False, repr=False)
 class ParameterDisplay(GridDisplay):
-    r"""The parameters of a calibrator, drawn as a matrix with a column next to it.
+    r"""Parameters of a linear calibrator, as a matrix and a column.
 
-    For Dirichlet calibration the canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`: a
-    large entry in row i and column j raises class i wherever class j has a high score; c is what
-    the uniform vector becomes. For other linear maps the weights and intercepts.
+    Use `from_estimator` and `plot`. For Dirichlet calibration the parameters have the canonical
+    form :math:`\mathrm{softmax}(A \log(K p) + \log c)`. A large entry in row i and column j raises
+    class i if class j has a high score, and c is the calibrated uniform vector. For other linear
+    calibrators they are weights and intercepts.
 
     Parameters
     ----------
     matrix : array of shape (K, K)
+        Matrix of weights.
     column : array of shape (K,)
+        Intercepts, or c of Dirichlet calibration.
     class_names : sequence, optional
+        Names of the classes.
     symbols : pair of str
-        What the two are called.
+        Symbols of matrix and column.
+
+    See Also
+    --------
+    calibrant.DirichletCalibration : Calibrator with a canonical form.
+    ConfusionChangeDisplay : Effect on the confusion matrix.
 
     References
     ----------
@@ -61,8 +70,10 @@ class ParameterDisplay(GridDisplay):
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
-        """The canonical form of a `DirichletCalibration`; ``coef_`` and ``intercept_`` of other
-        linear maps.
+        """Create the display from a fitted calibrator.
+
+        Uses the canonical form of `DirichletCalibration`, and ``coef_`` and ``intercept_`` of
+        others.
         """
         require_matplotlib()
         check_fitted(estimator)
@@ -71,8 +82,8 @@ class ParameterDisplay(GridDisplay):
             return cls(matrix, column, estimator.classes_)
         if not hasattr(estimator, "coef_"):
             raise TypeError(
-                f"{type(estimator).__name__} has no coef_: use a Dirichlet, matrix or vector "
-                f"scaling calibrator"
+                f"{type(estimator).__name__} has no coef_. Pass a fitted DirichletCalibration, "
+                "MatrixScaling or VectorScaling."
             )
         coef = np.asarray(estimator.coef_)
         matrix = np.diag(coef) if coef.ndim == 1 else coef
@@ -98,18 +109,25 @@ class ParameterDisplay(GridDisplay):
 
 @dataclass(eq=False, repr=False)
 class ConfusionChangeDisplay(AxesDisplay):
-    """What calibration changes in the confusion matrix: rows gained and lost in every cell.
+    """Change of the confusion matrix by calibration.
+
+    Use `from_predictions` and `plot`.
 
     Parameters
     ----------
     before, after : arrays of shape (K, K)
-        Weight of the rows of each true class (row) predicted as each class (column).
+        Confusion matrices: rows are true classes, columns predicted classes.
     class_names : sequence, optional
+        Names of the classes.
 
     Attributes
     ----------
     change : array of shape (K, K)
-        ``after - before``. On the diagonal more is better, elsewhere less.
+        ``after - before``. Higher is better on the diagonal, lower elsewhere.
+
+    See Also
+    --------
+    ParameterDisplay : Parameters of the calibrator.
 
     References
     ----------
@@ -141,8 +159,10 @@ class ConfusionChangeDisplay(AxesDisplay):
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Count both confusion matrices; ties in a row go to the lowest column. ``inputs`` says
-        what ``before`` and ``after`` hold.
+        """Compute both confusion matrices.
+
+        If several classes share the highest score, the first column is predicted. ``inputs`` is the
+        kind of the scores ``before`` and ``after``.
         """
         require_matplotlib()
         proba, y, weight, names = check_predictions(
@@ -163,7 +183,7 @@ class ConfusionChangeDisplay(AxesDisplay):
         self._open_axes(ax, (side + 1.2, side + 0.9))
         names = _names(self.class_names, size)
         draw_matrix(self.ax_, self.change, names, names, signed=True, digits=0)
-        title = f"Confusions after minus before ({float(np.trace(self.change)):+g} right)"
+        title = f"Change of the confusion matrix ({float(np.trace(self.change)):+g} correct)"
         label(self.ax_, "predicted class", "true class", title)
         return self
 
@@ -188,7 +208,7 @@ def _names(class_names: AnyArray | None, size: int) -> list[str]:
 def draw_matrix(
     ax: Any, matrix: FloatArray, rows: list[str], columns: list[str], *, signed: bool, digits: int
 ) -> None:
-    """Cells by color and, if there is room, by number."""
+    """Draw cells by color, with numbers if there are few of them."""
     largest = float(np.abs(matrix).max(initial=0.0)) or 1.0
     colors = {"cmap": DIVERGING, "vmin": -largest} if signed else {"cmap": SEQUENTIAL, "vmin": 0.0}
     image = ax.imshow(matrix, vmax=largest, aspect="auto", **colors)
@@ -212,14 +232,14 @@ def _draw_numbers(
     style = {"ha": "center", "va": "center", "fontsize": MEDIUM - 2}
     for (i, j), value in np.ndenumerate(matrix):
         has_sign = signed and digits == 0 and round(value) != 0
-        text = f"{value:+.{digits}f}" if has_sign else f"{value:.{digits}f}"
+        text = f"{value:+.{digits}f}" if has_sign else f"{value:z.{digits}f}"
         shade = abs(value) / largest
         color = "white" if shade > 0.62 else INK if shade > 0.005 else "#A0A0A0"
         ax.text(j, i, text, color=color, **style)
 
 
 def _ticks(names: list[str]) -> tuple[list[int], list[str]]:
-    """All names of few classes, every tenth or so of many."""
+    """All names if there are few classes, otherwise about ten of them."""
     step = 1 if len(names) <= 2 * MOST_NUMBERS else -(-len(names) // 10)
     at = list(range(0, len(names), step))
     return at, [names[i] for i in at]

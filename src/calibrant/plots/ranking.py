@@ -1,4 +1,4 @@
-"""Critical difference diagrams: methods on an axis of average ranks."""
+"""Plot critical difference diagrams of average ranks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._kernels.blocks import ROUND_OFF
+from calibrant._output.numbers import format_p_value
 from calibrant._typing import FloatArray
 from calibrant.inference import critical_difference, friedman_test
 from calibrant.metrics import log_loss
@@ -18,23 +19,34 @@ from calibrant.plots._style import BLUE, INK, MEDIUM, SMALL
 
 @dataclass(eq=False, repr=False)
 class CriticalDifferenceDisplay(AxesDisplay):
-    """Average ranks of methods over datasets; a bar joins those whose ranks differ by no more than
-    the critical difference.
+    """Critical difference diagram: average ranks of methods over data sets.
+
+    Use `from_scores` or `from_predictions`, and `plot`. A bar joins methods whose ranks differ by
+    no more than the critical difference.
 
     Parameters
     ----------
     average_ranks : array of shape (m,)
-        1 is best.
+        Average rank of each method; 1 is best.
     names : sequence of str
+        Names of the methods.
     critical_difference : float
+        Smallest significant difference of average ranks.
     p_value : float, optional
-        Of Friedman's test.
+        P-value of the Friedman test.
     title : str
+        Start of the title.
 
     Attributes
     ----------
     groups : list of (first, last)
-        Best and worst rank of every largest set of methods that do not differ, of at least two.
+        Best and worst rank of each maximal set of at least two methods that do not differ
+        significantly.
+
+    See Also
+    --------
+    calibrant.compare : Compare calibrators on several data sets.
+    calibrant.inference.friedman_test : Test for equal ranks.
 
     References
     ----------
@@ -56,7 +68,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
     def __post_init__(self) -> None:
         if len(self.names) != len(self.average_ranks):
             raise ValueError(
-                f"names must name each of the {len(self.average_ranks)} methods, got "
+                f"names must have one entry for each of the {len(self.average_ranks)} methods, got "
                 f"{len(self.names)}"
             )
         ranks = np.sort(np.asarray(self.average_ranks, dtype=np.float64))
@@ -73,11 +85,11 @@ class CriticalDifferenceDisplay(AxesDisplay):
         tails: int = 1,
         title: str = "",
     ) -> Self:
-        """Rank methods (columns) within datasets (rows), smaller scores first.
+        """Rank methods (columns) within data sets (rows); smaller scores are better.
 
-        Parameters as in `calibrant.inference.friedman_test` and `critical_difference`. Bars join
-        all pairs that do not differ, for which "nemenyi" is the test; "bonferroni-dunn" is for
-        comparisons of one control with the others, and its bars are to be read so.
+        Parameters are those of `calibrant.inference.friedman_test` and `critical_difference`. Bars
+        join all pairs that do not differ significantly, which is the test "nemenyi". With
+        "bonferroni-dunn", compare only one control method with the others.
         """
         require_matplotlib()
         result = friedman_test(scores)
@@ -97,8 +109,9 @@ class CriticalDifferenceDisplay(AxesDisplay):
         method: str = "nemenyi",
         tails: int = 1,
     ) -> Self:
-        """Evaluate every method on every data set first: ``y_true[dataset]``,
-        ``y_prob[method][dataset]``; smaller is better.
+        """Evaluate every method on every data set by a metric for which smaller is better.
+
+        ``y_true[dataset]`` are labels and ``y_prob[method][dataset]`` probabilities.
         """
         table = [
             [metric(y, proba[dataset]) for proba in y_prob.values()]
@@ -110,7 +123,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
         )
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw."""
+        """Draw into ``ax`` or a new figure."""
         count = len(self.names)
         depth = -(-count // 2)
         below = 0.55 + 0.32 * len(self.groups)
@@ -127,7 +140,9 @@ class CriticalDifferenceDisplay(AxesDisplay):
 
     def _title(self) -> str:
         head = f"{self.title}: average ranks" if self.title else "Average ranks"
-        return head + ("" if self.p_value is None else f" (Friedman p = {self.p_value:.2g})")
+        if self.p_value is None:
+            return head
+        return f"{head} (Friedman p-value {format_p_value(self.p_value)})"
 
     def _draw_axis(self, low: int, high: int) -> None:
         self.ax_.plot([low, high], [0, 0], color=INK, linewidth=1.2)
@@ -147,7 +162,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
             self.ax_.plot([first - 0.03, last + 0.03], [y, y], **style)
 
     def _draw_names(self, low: int, high: int, below: float) -> None:
-        """Names of the better half on the left, from the top; of the other half on the right."""
+        """Draw the names of the better half on the left, and of the other half on the right."""
         order = np.argsort(self.average_ranks, kind="stable")
         half = -(-len(order) // 2)
         pad = 0.06 * (high - low)
@@ -168,9 +183,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
 
 
 def _groups(ranks: FloatArray, distance: float) -> list[tuple[float, float]]:
-    """Ends of every run of sorted ranks that spans at most ``distance`` and lies in no longer
-    one.
-    """
+    """Ends of every maximal run of sorted ranks that spans at most ``distance``."""
     groups: list[tuple[float, float]] = []
     last_end = -1
     for i in range(len(ranks)):

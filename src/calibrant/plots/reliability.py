@@ -1,4 +1,4 @@
-"""Reliability diagrams of every notion."""
+"""Plot reliability diagrams of any type of calibration."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from calibrant._output.numbers import format_number, format_percent
 from calibrant._typing import (
     AnyArray,
     FloatArray,
@@ -19,11 +20,10 @@ from calibrant._typing import (
 )
 from calibrant._validation import check_count, check_option
 from calibrant.binning import BinTable, bin_table
-from calibrant.inference._bands import binomial_band, resampled_band
-from calibrant.inference._curve_band import band_of_claim
 from calibrant.inference._results import check_level
-from calibrant.notions import Claims, Notion, as_notion, claims_of
+from calibrant.notions import Notion, as_notion, claims_of
 from calibrant.plots import _marks as marks
+from calibrant.plots._bands import band_ends
 from calibrant.plots._canvas import (
     GridDisplay,
     grid_spec,
@@ -36,10 +36,7 @@ from calibrant.plots._style import AFTER, BEFORE, SMALL, label, series, tidy, un
 from calibrant.plots._top_label import draw_top_label
 
 OVERLAY = "calibrant-reliability"
-"""Marks the lines of named displays, so that the next one is drawn in another style."""
-
-_BAND_GROUPS = 100
-"""Groups of scores of a simultaneous band."""
+"""Identifier of the lines of named displays; it determines the style of the next line."""
 
 BANDS = ("binomial", "resampling", "simultaneous", None)
 
@@ -48,46 +45,53 @@ BANDS = ("binomial", "resampling", "simultaneous", None)
 class ReliabilityDisplay(GridDisplay):
     """Reliability diagram: observed frequency against predicted probability.
 
-    One claim is drawn large, with the share of the rows per bin below. Several (class-wise, ranks,
-    predicted classes) make a grid of their own diagrams, the worst first where there are many.
-    Top-label claims make the figure of Gupta & Ramdas: a star per bin for the confidence, a plus
-    for the mean gap of the predicted classes, and single bins seen class by class. With ``before``,
-    two curves lie over each other.
+    Use `from_predictions` or `from_estimator`, and `plot`. The confidence has one large diagram,
+    with the share of rows per bin below. Class-wise calibration has a grid with one diagram per
+    class; if there are many classes, those with the largest errors are drawn. Top-label calibration
+    has the figure of Gupta & Ramdas: a star per bin for the confidence, a plus for the mean gap of
+    the predicted classes, and some bins class by class. With ``before``, a diagram has two curves.
 
     Parameters
     ----------
     table : BinTable
         Sums per claim and bin, from `calibrant.metrics.calibration_curve`.
     notion : str
+        Type of calibration.
     names : tuple of str, optional
-        One per claim.
+        Names of the claims (binary events), such as classes.
     band : pair of arrays of the shape of the table, optional
         Lower and upper ends of the consistency band.
     level : float
-        Of the band.
+        Level of the band.
     before : BinTable, optional
-        The same claims before calibration.
+        Sums of the same claims before calibration.
     class_names : array, optional
         Names of the classes.
     name : str, optional
-        Of the model. A named display of one claim is a line, drawn in the axes given and not in
-        their place, so that several models lie over each other.
+        Name of the model. A named display of one claim is a line in the given axes, so several
+        models can be compared in one diagram.
 
     Attributes
     ----------
     error, before_error : float
         Expected calibration errors of the tables.
     claim_errors : array of shape (n_claims,)
-        Mean gap of each claim's own rows.
+        Expected calibration error among the rows of each claim.
     worst_first : array of int
-        Claims by decreasing part in the error.
-    figure_, axes_ : after `plot`
+        Claims by decreasing contribution to the error.
+    figure_, axes_
+        Figure and axes after `plot`.
+
+    See Also
+    --------
+    calibrant.metrics.expected_calibration_error : The error in the title.
+    CumulativeDisplay : Calibration plot without bins.
 
     Notes
     -----
-    The band of a bin holds the observed frequency with probability ``level`` if the bin's scores
-    are right. It says nothing of all bins together: of 15 bins of a calibrated model one or two
-    leave a 90 % band.
+    The band of a bin covers the observed frequency with probability ``level`` if the scores of the
+    bin are calibrated. It is not valid for all bins jointly: for a calibrated model, one or two of
+    15 bins are outside a 90% band on average.
 
     References
     ----------
@@ -119,7 +123,7 @@ class ReliabilityDisplay(GridDisplay):
     band_label: str = field(init=False)
 
     def __post_init__(self) -> None:
-        self.band_label = f"{100 * self.level:g} % if calibrated"
+        self.band_label = f"{format_percent(self.level)} band if calibrated"
         self.notion = as_notion(self.notion)
         if self.class_names is None:
             self.class_names = np.arange(max(self.table.n_labels, self.table.n_quantities))
@@ -153,28 +157,29 @@ class ReliabilityDisplay(GridDisplay):
         name: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Compute what is drawn.
+        """Compute the diagram from labels and scores.
 
         Parameters
         ----------
         y_true, y_prob, notion, n_bins, strategy, bins, y_pred, inputs, sample_weight, classes
             As in `calibrant.metrics.expected_calibration_error`.
-        before : scores before calibration, of the shape and the kind of ``y_prob``, optional
-            Drawn beneath, on bins of the same kind.
+        before : array-like of the shape of ``y_prob``, optional
+            Scores before calibration, of the same kind, which are drawn as a second curve.
         band : {"binomial", "resampling", "simultaneous"} or None
-            Where the frequency of a calibrated bin lies: exact binomial quantiles at the mean score
-            of each bin (never too narrow), or those of ``n_resamples`` sets of outcomes drawn from
-            the scores. "simultaneous" is a confidence band of the calibration curve instead, at the
-            mean score of each bin; see `calibrant.inference.calibration_band`.
+            Band of frequencies that are compatible with calibration: exact binomial quantiles at
+            the mean score of each bin (never too narrow), or quantiles of ``n_resamples`` outcomes
+            that are drawn from the scores. "simultaneous" is a confidence band of the calibration
+            curve instead; see `calibrant.inference.calibration_band`.
         level : float
-            Probability that a calibrated bin lies within its band; of "simultaneous", that the band
-            holds the whole curve.
+            Probability that a calibrated bin lies within its band. For "simultaneous", it is the
+            probability that the band covers the whole curve.
         n_resamples, rng
-            Of ``band="resampling"``.
+            Number of resamples and seed of ``band="resampling"``.
         name : str, optional
-            Of the model: the curve is a line that others can be drawn over, by the same ``ax``.
+            Name of the model. With a name, the curve is a line, and you can draw other models into
+            the same ``ax``.
         ax : matplotlib axes, optional
-            Draw there at once.
+            Draw into these axes immediately.
         """
         require_matplotlib()
         notion = as_notion(notion)
@@ -188,7 +193,7 @@ class ReliabilityDisplay(GridDisplay):
         table, table_before = bin_table(claims, **binning), None
         if before is not None:
             table_before = bin_table(claims_of(notion, y_true, before, **rows)[0], **binning)
-        ends = _band_ends(band, claims, table, level, n_resamples, rng)
+        ends = band_ends(band, claims, table, level, n_resamples, rng)
         claim_names = notion.claim_names(names)
         display = cls(table, notion, claim_names, ends, level, table_before, names, name)
         if band == "simultaneous":
@@ -209,7 +214,7 @@ class ReliabilityDisplay(GridDisplay):
         name: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Compute what is drawn of a fitted classifier or calibrator, by its ``predict_proba``."""
+        """Compute the diagram of a fitted classifier or calibrator, by its ``predict_proba``."""
         binning: Any = {"notion": notion, "n_bins": n_bins, "strategy": strategy}
         rows: Any = {"sample_weight": sample_weight, "classes": estimator.classes_}
         proba = estimator.predict_proba(X)
@@ -223,24 +228,25 @@ class ReliabilityDisplay(GridDisplay):
         details: tuple[int, ...] | None = None,
         line_kw: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Draw.
+        """Draw the diagram.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw; displays of several axes take its place. By default a new figure.
+            Axes to draw into; a display with several axes divides them. By default a new figure.
         max_claims : int
-            Of more claims, those with the largest part in the error are drawn.
-        details : bins (from 0) to look into class by class, optional
-            Of the top-label figure; by default the bin whose classes differ most and the fullest.
+            Largest number of diagrams. Those with the largest contribution to the error are drawn.
+        details : sequence of int, optional
+            Bins of the top-label figure, from 0, that are shown class by class. By default the bin
+            whose classes differ most, and the bin with the most rows.
         line_kw : mapping, optional
-            matplotlib's keywords of the line of a display with a ``name`` (color, linewidth, ...).
+            matplotlib keywords of the line of a display with a ``name`` (color, linewidth, ...).
         """
         check_count(max_claims, "max_claims")
         if self.name is not None:
             return self._plot_line(ax, line_kw or {})
         if line_kw is not None:
-            raise ValueError("line_kw is of the line of a display with a name: give it a name=")
+            raise ValueError("line_kw requires a display with a name. Pass name='model'.")
         if self.table.n_claims == 1:
             return self._plot_one(ax)
         if self.table.n_quantities == 1 and self.before is None:
@@ -248,11 +254,11 @@ class ReliabilityDisplay(GridDisplay):
         return self._plot_grid(ax, max_claims)
 
     def _plot_line(self, ax: Any, line_kw: Mapping[str, Any]) -> Self:
-        """One line among others in the same axes."""
+        """Draw one line, possibly in the axes of others."""
         if self.table.n_claims > 1:
             raise ValueError(
-                f"a display with a name is one line, and notion {self._notion.name!r} makes "
-                f"{self.table.n_claims} claims: choose one, such as 'confidence' or 'class-1'"
+                f"A display with a name is one line, but notion {self._notion.name!r} has "
+                f"{self.table.n_claims} claims. Pass notion='confidence' or notion='class-1'."
             )
         main = one_axes(ax, (4.6, 4.6))
         place = sum(line.get_gid() == OVERLAY for line in main.lines)
@@ -260,7 +266,7 @@ class ReliabilityDisplay(GridDisplay):
             tidy(main)
             unit_square(main)
             label(main, *self.axis_labels)
-        text = f"{self.name} (ECE {self.error:.4f})"
+        text = f"{self.name} (ECE {format_number(self.error)})"
         curve = marks.occupied_bins(self.table, 0)
         marks.draw_line(main, curve, series(place), text, **line_kw).set_gid(OVERLAY)
         main.legend(fontsize=SMALL, frameon=False, loc="upper left")
@@ -323,14 +329,14 @@ class ReliabilityDisplay(GridDisplay):
             is_lowest = i + n_columns >= len(claims)
             panel.tick_params(labelbottom=is_lowest, labelleft=i % n_columns == 0)
         self._draw_grid_labels(axes, grid, (n_rows, n_columns), is_narrow=narrow)
-        note = f", the {len(claims)} worst of {n_claims}" if is_part else ""
+        note = f", {len(claims)} largest errors of {n_claims}" if is_part else ""
         heading(self.figure_, ax, f"{self._title()}{note}")
         self.axes_ = np.array(axes)
         return self
 
     def _draw_panel(self, panel: Any, claim: int) -> None:
         self._draw_claim(panel, claim)
-        label(panel, title=f"{self._names[claim]}: {self.claim_errors[claim]:.3f}")
+        label(panel, title=f"{self._names[claim]}: {format_number(self.claim_errors[claim])}")
         panel.title.set_size(SMALL + 0.5)
         panel.set_box_aspect(1)
 
@@ -346,9 +352,7 @@ class ReliabilityDisplay(GridDisplay):
         below.set_title(x, fontsize=SMALL + 1, pad=0)
 
     def _draw_legend(self, place: Any, main: Any = None, *, n_columns: int = 3) -> Any:
-        """One legend for all axes, below them; within ``main`` if other displays are next to
-        them.
-        """
+        """Draw one legend for all axes, below them or inside ``main`` if it is given."""
         if main is not None:
             return main.legend(handles=self._handles, loc="upper left", fontsize=SMALL - 1)
         ax = self.figure_.add_subplot(place)
@@ -369,8 +373,9 @@ class ReliabilityDisplay(GridDisplay):
 
     @property
     def stars(self) -> FloatArray:
-        """Mean score and frequency of each bin over all claims, (n_bins, 2): the confidence
-        diagram; NaN where empty.
+        """Mean score and frequency of each bin over all claims, (n_bins, 2); NaN if it is empty.
+
+        These are the points of the confidence diagram.
         """
         rows = self.table.weight.sum(axis=0)
         sums = np.stack([self.table.score.sum(axis=0), self.table.outcome.sum(axis=0)], axis=1)
@@ -380,8 +385,9 @@ class ReliabilityDisplay(GridDisplay):
 
     @property
     def pluses(self) -> FloatArray:
-        """Mean score, and it plus or minus the mean gap over the claims of the bin, on the side of
-        the star: (n_bins, 2).
+        """Mean score of each bin, and mean score plus or minus the mean gap of its claims.
+
+        The sign is that of the star. The shape is (n_bins, 2).
         """
         stars, gap = self.stars, self.table.pooled_gap
         side = np.where(stars[:, 1] > stars[:, 0], 1.0, -1.0)
@@ -389,8 +395,9 @@ class ReliabilityDisplay(GridDisplay):
 
     @property
     def details(self) -> tuple[int, ...]:
-        """The bin of at least 0.5% of the rows whose star and plus differ most, and the fullest
-        bin.
+        """The bin whose star and plus differ most, and the bin with the most rows.
+
+        The first one has at least 0.5% of the rows.
         """
         rows = self.table.weight.sum(axis=0)
         hidden = np.abs(self.pluses[:, 1] - self.stars[:, 1])
@@ -399,7 +406,7 @@ class ReliabilityDisplay(GridDisplay):
 
     @property
     def axis_labels(self) -> tuple[str, str]:
-        """What the score and the frequency of the outcome are."""
+        """Labels of the axes."""
         return self._notion.axis_labels
 
     @property
@@ -411,36 +418,9 @@ class ReliabilityDisplay(GridDisplay):
         return as_notion(self.notion)
 
     def _title(self) -> str:
-        now = f"ECE {self.error:.4f}"
+        error = f"ECE {format_number(self.error)}"
         if self.before_error is not None:
-            now = f"ECE {self.before_error:.4f} before, {self.error:.4f} after"
+            before = format_number(self.before_error)
+            error = f"ECE {before} before, {format_number(self.error)} after"
         name = self._notion.name
-        return f"{name[:1].upper()}{name[1:]}: {now}"
-
-
-def _band_ends(
-    band: str | None, claims: Claims, table: BinTable, level: float, n_resamples: int, rng: Rng
-) -> tuple[FloatArray, FloatArray] | None:
-    """Lower and upper ends of the consistency band."""
-    if band == "binomial":
-        return binomial_band(table, level)
-    if band == "resampling":
-        check_count(n_resamples, "n_resamples")
-        return resampled_band(claims, table, level, n_resamples, rng)
-    if band == "simultaneous":
-        return _curve_ends(claims, table, level)
-    return None
-
-
-def _curve_ends(claims: Claims, table: BinTable, level: float) -> tuple[FloatArray, FloatArray]:
-    """Bounds of the calibration curve of each claim at the mean scores of its bins."""
-    low, high = (np.full(table.weight.shape, np.nan) for _ in range(2))
-    for claim in claims:
-        used = np.flatnonzero(table.weight[claim.index] > 0)
-        if claim.ends is not None or claim.is_weighted:
-            raise ValueError("band='simultaneous' needs rows in memory without unequal weights")
-        if used.size:
-            curve = band_of_claim(claim, level, _BAND_GROUPS, "")
-            mean = table.score[claim.index, used] / table.weight[claim.index, used]
-            low[claim.index, used], high[claim.index, used] = curve(mean)
-    return low, high
+        return f"{name[:1].upper()}{name[1:]}: {error}"

@@ -1,4 +1,4 @@
-"""Three classes on a triangle: predictions, bins, and calibration maps as arrows."""
+"""Plot predictions, bins and calibrators of three classes on a triangle."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ MOST_POINTS = 4000
 BIN_COLORS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#B8A400", GREY, "#5B4B8A", "#8C564B")
 
 MARKS = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) / np.array([3, 2, 2, 2])[:, None]
-"""Interpretation points: the center, and the middles of the sides."""
+"""Interpretation points: the center and the midpoints of the sides."""
 
 _LEGEND = {"fontsize": SMALL, "frameon": False, "loc": "upper right", "bbox_to_anchor": (1.1, 1.0)}
 
-# Arrows that are shorter than this (in units of the triangle's side) would be heads without tails.
+# Arrows shorter than this share of the side would consist of a head only, so they are not drawn.
 _SHORTEST = 0.004
 
-# Widths of arrows in units of the axes: on white, over dots (with a white outline), of the
+# Widths of arrows in units of the axes: on white, over dots (with a white outline), and at the
 # interpretation points.
 _OVER_WHITE, _OVER_DOTS, _OF_MARKS = 0.0036, 0.0075, 0.009
 
@@ -48,8 +48,7 @@ _REGION_STEPS = 80
 
 
 def to_plane(proba: FloatArray) -> FloatArray:
-    """Positions in the plane of probability vectors of three classes: the mean of the corners with
-    these weights.
+    """Positions of probability vectors in the plane: means of the corners with these weights.
 
     >>> to_plane(np.array([[1.0, 0.0, 0.0]])).tolist()
     [[0.0, 0.0]]
@@ -59,24 +58,32 @@ def to_plane(proba: FloatArray) -> FloatArray:
 
 @dataclass(eq=False, repr=False)
 class SimplexDisplay(AxesDisplay):
-    """The probability simplex of three classes.
+    """Probability simplex of three classes, with predictions or the effect of a calibrator.
+
+    Use `from_predictions` or `from_estimator`, and `plot`.
 
     Parameters
     ----------
     points : array of shape (n, 3), optional
         Predictions, drawn as dots.
     groups : array of int of shape (n,), optional
-        What colors the dots: their classes or their bins.
+        Classes or bins of the dots, which determine their colors.
     tails, heads : arrays of shape (m, 3), optional
-        Arrows: from a prediction to what a calibrator makes of it.
+        Arrows from predictions to calibrated probabilities.
     marks, mark_heads : arrays of shape (4, 3), optional
-        Interpretation points and their images (Kull 2019): the center, and the middles of the
-        sides.
+        Interpretation points (Kull 2019) and their calibrated probabilities: the center and the
+        midpoints of the sides.
     class_names : sequence of three
+        Names of the classes.
     group_kind : {"class", "bin", "region"}
-        Classes get a legend, bins repeat ten colors; the dots of regions are large enough to fill
-        the triangle.
+        Classes have a legend, and bins repeat ten colors. The dots of regions are large enough to
+        fill the triangle.
     title : str
+        Title of the plot.
+
+    See Also
+    --------
+    ReliabilityDisplay : Reliability diagrams for any number of classes.
 
     References
     ----------
@@ -110,10 +117,10 @@ class SimplexDisplay(AxesDisplay):
         inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Predictions colored by their true class; with ``after``, an arrow from each to its
-        calibrated self.
+        """Show predictions colored by true class; with ``after``, arrows to calibrated ones.
 
-        ``inputs`` says what both hold. Of more than 4000 rows an even selection is drawn.
+        ``inputs`` is the kind of both scores. If there are more than 4000 rows (400 with arrows),
+        evenly spaced rows are drawn.
         """
         require_matplotlib()
         proba, y, _, names = predictions_for(
@@ -136,12 +143,12 @@ class SimplexDisplay(AxesDisplay):
         resolution: int = 10,
         min_rows: int = 10,
     ) -> Self:
-        """The map of a fitted calibrator of three classes.
+        """Show the effect of a fitted calibrator of three classes.
 
-        A calibrator with ``bins`` (`CanonicalBinning`) is drawn by its bins: the rows of X colored
-        by bin (without X, all of the triangle), and for every bin of at least ``min_rows`` rows an
-        arrow from their mean to what the bin predicts. Any other is drawn by arrows from a grid of
-        ``resolution`` steps per side, with the four interpretation points.
+        For a calibrator with bins (`CanonicalBinning`), the rows of X, or the whole triangle, are
+        colored by bin. Every bin with at least ``min_rows`` rows has an arrow from their mean to
+        the prediction of the bin. Other calibrators are shown by arrows from a grid with
+        ``resolution`` steps per side, and from the four interpretation points.
         """
         require_matplotlib()
         check_fitted(estimator)
@@ -152,7 +159,7 @@ class SimplexDisplay(AxesDisplay):
             return cls._from_bins(estimator, points, min_rows)
         arrows = [(tails, _map_points(estimator, tails)) for tails in (_grid(resolution), MARKS)]
         few = None if points is None else points[_select(len(points), MOST_POINTS)]
-        title = f"Map of {type(estimator).__name__}"
+        title = f"Effect of {type(estimator).__name__}"
         return cls(few, None, *arrows[0], *arrows[1], estimator.classes_, title=title)
 
     @classmethod
@@ -166,7 +173,7 @@ class SimplexDisplay(AxesDisplay):
         tails = (sums / counts[:, None])[enough]
         heads = _map_points(estimator, points)[first][enough]
         few = _select(len(points), MOST_POINTS)
-        note = ", from mean prediction to calibrated" if enough.any() else ""
+        note = ", arrows from mean to calibrated prediction" if enough.any() else ""
         return cls(
             points[few],
             group[few],
@@ -178,7 +185,7 @@ class SimplexDisplay(AxesDisplay):
         )
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw."""
+        """Draw into ``ax`` or a new figure."""
         self._open_axes(ax, (5.0, 4.6))
         self._draw_frame()
         if self.points is not None:
@@ -233,19 +240,19 @@ class SimplexDisplay(AxesDisplay):
         for k in range(3):
             name = k if self.class_names is None else self.class_names[k]
             dots = {"s": size + 4, "color": series(k).color, "marker": series(k).marker}
-            style = {"label": f"truth {name}", "alpha": 0.6, "linewidth": 0, "zorder": 2}
+            style = {"label": f"true class {name}", "alpha": 0.6, "linewidth": 0, "zorder": 2}
             self.ax_.scatter(*at[groups == k].T, **dots, **style)
         self.ax_.legend(markerscale=1.8, **_LEGEND)
 
 
 def _mix_with_white(color: str) -> str:
-    """Half white: opaque, so that overlapping dots show no seams."""
+    """Mix a color with white. Opaque dots, unlike transparent ones, can overlap without seams."""
     channels = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{(c + 255) // 2:02x}" for c in channels)
 
 
 def _corner_names(names: AnyArray | None) -> list[str]:
-    """Numbers need a noun, names do not."""
+    """Names of the corners; numbers get the word "class"."""
     return [
         n if isinstance(n, str) else f"class {n}" for n in (range(3) if names is None else names)
     ]
@@ -266,8 +273,8 @@ def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, widt
 def _check_three(n_classes: int) -> None:
     if n_classes != 3:
         raise ValueError(
-            f"a triangle shows three classes, the scores have {n_classes}: choose three columns "
-            f"and renormalize"
+            f"A triangle shows three classes, but the scores have {n_classes}. Pass three columns "
+            "that are normalized: p[:, :3] / p[:, :3].sum(axis=1, keepdims=True)."
         )
 
 
@@ -286,7 +293,7 @@ def _as_points(estimator: Any, X: ScoresLike) -> FloatArray:
 
 
 def _scores_of(estimator: Any, proba: FloatArray) -> FloatArray:
-    """Probabilities in the units that the estimator reads."""
+    """Probabilities converted to the inputs of the estimator."""
     return proba if estimator.inputs == "proba" else log_clipped(proba, EPS)
 
 

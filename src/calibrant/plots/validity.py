@@ -1,4 +1,4 @@
-"""Validity plots: the share of the data on which a claim is off by at most epsilon."""
+"""Plot the share of rows whose calibration error is at most epsilon."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ from calibrant.plots._style import SMALL, label, series, tidy
 
 @dataclass(eq=False, repr=False)
 class ValidityDisplay(GridDisplay):
-    r"""Validity plot: V(eps), the share of the data whose estimated error is at most eps, of one or
-    several models.
+    r"""Validity plot: share V(eps) of rows whose estimated calibration error is at most eps.
 
-    Higher is better; the area above a curve is the calibration error.
+    Use `from_predictions` with one or several models, and `plot`. Higher is better. The area above
+    a curve is the calibration error.
 
     Parameters
     ----------
     curves : dict of str to ValidityCurve
         One per model, from `calibrant.inference.validity_curve`.
     claims : sequence of int, optional
-        Draw these claims (classes, for "top-label") in axes of their own, each among its own rows.
+        Indices of classes to draw in separate axes, each among its own rows.
     names : sequence of str, optional
         Titles of these axes.
+
+    See Also
+    --------
+    calibrant.inference.validity_curve : Computes a curve.
 
     References
     ----------
@@ -69,14 +73,16 @@ class ValidityDisplay(GridDisplay):
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Compute what is drawn.
+        """Compute the curves from labels and scores.
 
         Parameters
         ----------
-        y_true, notion, n_bins, strategy, bins, inputs, sample_weight, classes : as in
-        `calibrant.inference.validity_curve`
-        y_prob : probabilities, or a dict of them, one per model
-        claims, names : as of the class
+        y_true, notion, n_bins, strategy, bins, inputs, sample_weight, classes
+            As in `calibrant.inference.validity_curve`.
+        y_prob : array-like of shape (n, K), or dict of such arrays
+            Probabilities of one model, or of several by name.
+        claims, names
+            As in the parameters of the class.
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
@@ -87,8 +93,9 @@ class ValidityDisplay(GridDisplay):
         return cls(curves, claims, names)
 
     def plot(self, ax: Any = None, *, max_epsilon: float | None = None) -> Self:
-        """Draw; ``max_epsilon`` ends the horizontal axis, by default where every curve has reached
-        one.
+        """Draw; ``max_epsilon`` is the end of the horizontal axis.
+
+        By default the axis ends where all curves have reached 1.
         """
         panels: list[int | None] = [None] if self.claims is None else list(self.claims)
         n_rows = -(-len(panels) // 4)
@@ -99,7 +106,7 @@ class ValidityDisplay(GridDisplay):
         for i, claim in enumerate(panels):
             panel = self.figure_.add_subplot(grid[divmod(i, n_columns)])
             self._draw(panel, claim, max_epsilon)
-            y = r"share of rows off by at most $\varepsilon$" if i % n_columns == 0 else ""
+            y = r"share of rows with error at most $\varepsilon$" if i % n_columns == 0 else ""
             label(panel, r"$\varepsilon$", y, self._title(i, claim))
             axes.append(panel)
         axes[0].legend(fontsize=SMALL, frameon=False, loc="lower right")
@@ -127,7 +134,7 @@ class ValidityDisplay(GridDisplay):
         ax.set(xlim=(0, end), ylim=(0, 1.03))
 
     def _end(self, claim: int | None) -> float:
-        """Where all curves have reached one."""
+        """The epsilon at which all curves have reached 1."""
         ends = []
         for curve in self.curves.values():
             rows = ... if claim is None else claim

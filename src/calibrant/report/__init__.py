@@ -1,6 +1,4 @@
-"""The report: what calibration does to a set of predictions, on one page, in HTML, Markdown or
-JSON.
-"""
+"""Report the effect of calibration on a set of predictions, as HTML, Markdown or JSON."""
 
 from calibrant.report._content import Estimate as Estimate
 from calibrant.report._content import Report

@@ -1,4 +1,4 @@
-"""Everything that a report is written from: the options, the fits, the findings, and some rows."""
+"""Intermediate results of a report: the options, the fits, the findings, and some rows."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from calibrant.report._request import Request
 from calibrant.report._rows import DrawnRows, ReportRows
 
 _TESTED_ROWS = 20_000
-"""Rows for tests and the decomposition. So many rows show any error that matters, and the cost of
-tests grows faster than the number of rows."""
+"""Largest number of rows for tests and the decomposition. So many rows reveal every relevant error,
+and the cost of tests grows faster than the number of rows."""
 
 _TESTED_WEIGHTED_ROWS = 5000
-"""The same for weights that are not integers: every resample then computes the error again."""
+"""The same for weighted rows, whose error has to be computed again for every resample."""
 
 
 class Case(NamedTuple):
-    """Everything that a report is written from."""
+    """Intermediate results, from which the sections of a report are computed."""
 
     request: Request
     names: tuple[str, ...]
@@ -43,6 +43,6 @@ class Case(NamedTuple):
 
 
 def rows_to_test(drawn: DrawnRows, seed: int) -> DrawnRows:
-    """At most as many of the drawn rows as tests can afford."""
+    """The drawn rows, or a random subset if tests would take too long."""
     is_weighted = drawn.sample_weight is not None
     return drawn.draw(_TESTED_WEIGHTED_ROWS if is_weighted else _TESTED_ROWS, seed)

@@ -1,4 +1,4 @@
-"""The numbers behind the charts: reliability diagrams, the KS graph, errors per class."""
+"""Numbers of the charts: reliability diagrams, the KS graph, errors per class."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from calibrant.notions import Notion, as_notion
 from calibrant.report._content import ClassRow, Curve, KsGraph, Reliability
 
 NOTIONS = ("confidence", "top-label", "class-wise")
-"""What diagrams are drawn of, in the order of the switch."""
+"""Types of calibration that have diagrams, in the order of the selector on the page."""
 
 MOST_CLASSES = 100
-"""Diagrams of more classes are left out, those of the smallest error first."""
+"""Largest number of diagrams per type; those with the smallest errors are left out."""
 
-# Points of the KS graph, and digits of what is drawn: finer than a screen shows.
+# Points of the KS graph, and digits of drawn numbers: both are finer than a screen can show.
 _KS_POINTS = 200
 _DIGITS = 5
 
 
 def _rounded(values: FloatArray) -> tuple[float, ...]:
-    return tuple((np.round(values, _DIGITS) + 0.0).tolist())  # no negative zeros
+    return tuple((np.round(values, _DIGITS) + 0.0).tolist())  # adding 0.0 turns -0.0 into 0.0
 
 
 Tables = Mapping[str, BinTable]
@@ -34,16 +34,14 @@ Tables = Mapping[str, BinTable]
 
 
 def tables_of(accumulator: MetricAccumulator) -> Tables:
-    """The bins of equal width that an accumulator has filled."""
+    """Tables of the equal-width bins of an accumulator."""
     sums = accumulator._sums
     assert sums is not None
     return dict(zip(NOTIONS, (sums.confidence, sums.top_label, sums.class_wise), strict=True))
 
 
 def reliability(both: Sequence[Tables], names: Sequence[str]) -> tuple[Reliability, ...]:
-    """Diagrams of the notions, of those with a claim per class for the largest errors, before and
-    after.
-    """
+    """Diagrams of all types of calibration, before and after, with the largest errors first."""
     return tuple(
         diagram
         for name in NOTIONS
@@ -74,9 +72,7 @@ def _curve(table: BinTable, claim: int) -> Curve:
 
 
 def ks_graph(paths: Sequence[KsPath]) -> KsGraph:
-    """Cumulative score minus outcome of the top class, at evenly spaced shares of the rows, before
-    and after.
-    """
+    """Cumulative confidence minus correctness, at evenly spaced shares of the rows."""
     share = np.linspace(0.0, 1.0, _KS_POINTS + 1)
     lines = [_rounded(path.excess_at(share)) for path in paths]
     return KsGraph(paths[0].error, paths[1].error, _rounded(share), lines[0], lines[1])
@@ -85,7 +81,7 @@ def ks_graph(paths: Sequence[KsPath]) -> KsGraph:
 def class_rows(
     both: Sequence[Tables], class_weights: FloatArray, names: Sequence[str]
 ) -> tuple[ClassRow, ...]:
-    """Errors of every class, class-wise and top-label, before and after."""
+    """Class-wise and top-label errors of every class, before and after."""
     rows, predicted = (
         np.round(weights, 6).tolist()
         for weights in (class_weights, both[0]["top-label"].claim_weight)

@@ -11,32 +11,32 @@ import numpy as np
 from calibrant import inference
 from calibrant.guarantees import clopper_pearson
 from calibrant.inference._results import holm
+from calibrant.metrics.registry import METRICS
 from calibrant.multiclass import StructuredScaling
 from calibrant.report._case import Case
 from calibrant.report._content import CheckRow, Decomposition
-from calibrant.report._metric_rows import metric_title
 from calibrant.report._rows import DrawnRows
 
 _TESTED = ("conf_ece", "cw_ece", "tl_ece")
 
 _ALPHA = 0.05
-"""One minus the confidence of the largest errors that could have been missed."""
+"""One minus the confidence level of the largest errors that the rows do not exclude."""
 
 _KERNEL_ROWS = 100
-"""The level of the kernel test is asymptotic: it is not shown for fewer rows."""
+"""Fewest rows of the kernel test, whose level is asymptotic."""
 
 _ALL_PAIRS_ROWS = 2000
-"""Up to this number of rows the kernel test uses all pairs of rows, which has the most power."""
+"""Most rows for which the kernel test uses all pairs of rows, which has the highest power."""
 
 _MATRIX_CLASSES = 100
-"""Up to so many classes the log-loss is decomposed by matrix scaling, else by vector scaling."""
+"""Most classes for which matrix scaling decomposes the log-loss; otherwise vector scaling does."""
 
 
 def check_rows(case: Case) -> tuple[CheckRow, ...]:
     """All tests, with p-values adjusted for their number.
 
-    After cross-fitting they are heuristic, because the label of a row has fitted the calibrators
-    that predict other rows.
+    After cross-fitting they are heuristic, because the label of a row was used to fit the
+    calibrators that predict other rows.
     """
     rows = [*(_consistency_row(metric, case) for metric in _TESTED), _class_row(case)]
     if len(case.tested.y) >= _KERNEL_ROWS and case.tested.sample_weight is None:
@@ -66,7 +66,7 @@ def _consistency_row(metric: str, case: Case) -> CheckRow:
         )
         for proba in rows.both
     ]
-    return _check_row(metric, f"Consistency: {metric_title(metric)}", pair)
+    return _check_row(metric, f"Consistency test of {METRICS[metric].title}", pair)
 
 
 def _class_row(case: Case) -> CheckRow:
@@ -74,7 +74,7 @@ def _class_row(case: Case) -> CheckRow:
     pair = [
         inference.mean_test(rows.y, proba, sample_weight=rows.sample_weight) for proba in rows.both
     ]
-    return _check_row("predicted-class", "Mean confidence of each predicted class", pair)
+    return _check_row("predicted-class", "Mean confidence per predicted class", pair)
 
 
 def _kernel_row(case: Case) -> CheckRow:
@@ -86,7 +86,7 @@ def _kernel_row(case: Case) -> CheckRow:
         )
         for proba in rows.both
     ]
-    return _check_row("kernel", "Kernel, whole vector", pair)
+    return _check_row("kernel", "Kernel test of the probability vectors", pair)
 
 
 def _check_row(name: str, title: str, pair: Sequence[inference.CalibrationTestResult]) -> CheckRow:
@@ -107,8 +107,10 @@ def _check_row(name: str, title: str, pair: Sequence[inference.CalibrationTestRe
 
 
 class PossibleError(NamedTuple):
-    """The largest mean errors that the rows do not exclude: over all of them, and over the rows of
-    the predicted class for which that is largest.
+    """The largest mean errors that the rows do not exclude.
+
+    ``overall`` is over all rows. ``worst`` is over the rows of the predicted class ``name``, which
+    has the largest one.
     """
 
     overall: float
@@ -120,8 +122,8 @@ class PossibleError(NamedTuple):
 def possible_error(rows: DrawnRows, names: Sequence[str]) -> PossibleError:
     """Errors of the mean confidence before calibration that no interval excludes.
 
-    The intervals are those of Clopper and Pearson and hold for all rows and for all predicted
-    classes together (Bonferroni).
+    The intervals of Clopper and Pearson are jointly valid for all rows and for all predicted
+    classes (Bonferroni).
     """
     predicted, confidence = rows.before.argmax(axis=1), rows.before.max(axis=1)
     sums = np.array(
@@ -136,21 +138,21 @@ def possible_error(rows: DrawnRows, names: Sequence[str]) -> PossibleError:
         ]
     )
     sums = np.column_stack([sums.sum(axis=1), sums])
-    taken = np.flatnonzero(sums[0] > 0)
-    weight, squares, score, hits = sums[:, taken]
+    occupied = np.flatnonzero(sums[0] > 0)
+    weight, squares, score, hits = sums[:, occupied]
     count = weight**2 / squares  # the effective number of rows
-    low, high = clopper_pearson(hits / weight * count, count, _ALPHA / len(taken))
+    low, high = clopper_pearson(hits / weight * count, count, _ALPHA / len(occupied))
     largest = np.maximum(score / weight - low, high - score / weight)
     worst = 1 + int(largest[1:].argmax())
     return PossibleError(
-        float(largest[0]), float(largest[worst]), names[taken[worst] - 1], float(count[worst])
+        float(largest[0]), float(largest[worst]), names[occupied[worst] - 1], float(count[worst])
     )
 
 
 def decompose(case: Case) -> Decomposition:
     """The log-loss as calibration plus refinement, before and after."""
     rows, seed = case.tested, case.request.seed
-    # A matrix of all pairs of many classes takes minutes to fit, and more rows than there are.
+    # The full matrix of many classes takes minutes to fit and needs more rows than are tested.
     is_large = rows.both[0].shape[1] > _MATRIX_CLASSES
     calibrator = StructuredScaling("vector") if is_large else None
     before, after = (

@@ -1,7 +1,8 @@
-"""Python code that repeats the fit of a report."""
+"""Python code that repeats the figures of a report on held-out rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,39 +11,101 @@ from sklearn.base import clone
 from calibrant._validation import printable
 from calibrant.report._request import Request
 
+_COMMAND = "# Command of this report:"
 
-def code_lines(request: Request, *, is_held_out: bool) -> str:
-    """Lines to paste. Neither the command nor names of classes can end a line."""
-    calibrator, classes, command = request.calibrator, request.classes, request.command
-    fit = "val_scores, val_labels" if is_held_out else "scores, labels"
-    plain = clone(calibrator).set_params(classes=None)
-    named = [] if classes is None else [f"classes = {_spelled(np.asarray(classes).tolist())}"]
-    also = ", classes=classes" if named else ""
-    fitting = [
-        f"model = {plain!r}",
-        *(["model.set_params(classes=classes)"] if named else []),
-        f"model.fit({fit})",
-    ]
-    if request.is_fitted:
-        fitting = ['model = calibrant.load("model.json")']
+_DEFAULTS = {"cv": 5, "n_bins": 15, "n_resamples": 1000}
+"""Defaults of `calibrant.report.summarize`, which the code does not repeat."""
+
+
+def code_lines(request: Request, *, is_held_out: bool, is_weighted: bool = False) -> str:
+    """Code to paste. Neither the command nor names of classes can end a line.
+
+    The first block, up to the first empty line, is a comment that names the variables to define.
+    `with_loading` replaces it by code that reads files.
+    """
     return "\n".join(
         [
-            *([f"# {printable(command)}", "# and the calibrator in Python:"] if command else []),
-            "import calibrant",
-            *([] if request.is_fitted else [f"from calibrant import {_class_names(calibrator)}"]),
+            *_variable_comment(request, is_held_out=is_held_out, is_weighted=is_weighted),
             "",
-            *named,
-            *fitting,
-            f'print(calibrant.evaluate(labels, scores, inputs="{request.inputs}"{also}))',
-            f"print(calibrant.evaluate(labels, model.predict_proba(scores){also}))",
-            *([] if request.is_fitted else ['calibrant.save(model, "model.json")']),
+            *_imports(request),
+            "",
+            *_evaluation(request, is_held_out=is_held_out, is_weighted=is_weighted),
+            *([] if request.is_fitted else _final_fit(request, is_held_out, is_weighted)),
         ]
     )
 
 
-def _spelled(values: list[Any]) -> str:
-    """Values as Python, without letters that would end a block of code or begin a tag."""
-    return repr(values).replace("<", "\\x3c").replace("`", "\\x60")
+def with_loading(code: str, loading: Sequence[str]) -> str:
+    """The code with lines that read the data, instead of a comment about variables to define."""
+    comment, _, body = code.partition("\n\n")
+    command = [line for line in comment.splitlines() if line.startswith(_COMMAND)]
+    return "\n".join([*command, *loading, "", body])
+
+
+def _variable_comment(request: Request, *, is_held_out: bool, is_weighted: bool) -> Iterator[str]:
+    if request.command:
+        yield f"{_COMMAND} {printable(request.command)}"
+    yield "# Define these variables first:"
+    kind = {"proba": "probabilities", "logits": "logits", "log_proba": "log-probabilities"}
+    yield f"# scores: {kind[request.inputs]} of shape (n_rows, n_classes); labels: true labels"
+    if is_weighted:
+        yield "# weight: sample weights of shape (n_rows,)"
+    if request.is_fitted:
+        yield "# model: the fitted calibrator"
+    elif is_held_out:
+        yield f"# {_fit_rows(request)}: the same for the rows to fit on"
+
+
+def _imports(request: Request) -> Iterator[str]:
+    yield "import calibrant"
+    if not request.is_fitted:
+        yield f"from calibrant import {_class_names(request.calibrator)}"
+    yield "from calibrant.report import summarize"
+
+
+def _evaluation(request: Request, *, is_held_out: bool, is_weighted: bool) -> Iterator[str]:
+    """Code that computes the report again."""
+    options = ["model=model" if request.is_fitted else "calibrator=calibrator"]
+    if is_held_out and not request.is_fitted:
+        options.append(f"calibration=({_fit_rows(request)})")
+    if request.inputs != "proba":
+        options.append(f'inputs="{request.inputs}"')
+    if is_weighted:
+        options.append("sample_weight=weight")
+    if request.classes is not None:
+        yield f"classes = {spelled(np.asarray(request.classes).tolist())}"
+        options.append("classes=classes")
+    for name, default in _DEFAULTS.items():
+        if getattr(request, name) != default:
+            options.append(f"{name}={getattr(request, name)}")
+    if not request.is_fitted:
+        yield f"calibrator = {clone(request.calibrator).set_params(classes=None)!r}"
+    yield "# Every row is evaluated with a calibrator that was fitted on other rows."
+    yield f"report = summarize(labels, scores, {', '.join(options)}, rng={request.seed})"
+    yield "for row in report.metrics:"
+    yield "    print(row.title, row.before.value, row.after.value)"
+
+
+def _fit_rows(request: Request) -> str:
+    return "fit_scores, fit_labels" + (", fit_weight" if request.has_fit_weights else "")
+
+
+def _final_fit(request: Request, is_held_out: bool, is_weighted: bool) -> Iterator[str]:
+    """Code that fits and saves the calibrator for new data."""
+    rows = "fit_scores, fit_labels" if is_held_out else "scores, labels"
+    has_weights = request.has_fit_weights if is_held_out else is_weighted
+    weight = f", sample_weight={'fit_weight' if is_held_out else 'weight'}" if has_weights else ""
+    yield ""
+    yield "# Fit the calibrator for new data."
+    if request.classes is not None:
+        yield "calibrator.set_params(classes=classes)"
+    yield f"model = calibrator.fit({rows}{weight})"
+    yield 'calibrant.save(model, "model.json")'
+
+
+def spelled(value: Any) -> str:
+    """A value as Python, without characters that would end a block of code or begin a tag."""
+    return repr(value).replace("<", "\\x3c").replace("`", "\\x60")
 
 
 def _class_names(calibrator: Any) -> str:

@@ -1,6 +1,4 @@
-"""What a report says: plain numbers and sentences, the one thing that all its forms are rendered
-from.
-"""
+"""The content of a report: plain numbers and sentences, from which all its forms are rendered."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ SCHEMA = "calibrant.report/1"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, with its interval where there is one."""
+    """A number, with its confidence interval if there is one."""
 
     value: float
     low: float | None = None
@@ -26,7 +24,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One line of the table of before and after. ``better`` is "lower", "higher" or "neither"."""
+    """A measure before and after calibration. ``better`` is "lower", "higher" or "neither"."""
 
     name: str
     title: str
@@ -38,8 +36,9 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class Curve:
-    """Bins of a claim: mean score, frequency, its exact 95 % interval, and rows. Empty bins are
-    left out.
+    """Bins of a reliability diagram: mean score, frequency, its exact 95% interval, and rows.
+
+    Empty bins are left out.
     """
 
     score: tuple[float, ...]
@@ -55,8 +54,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Reliability:
-    """A reliability diagram: of ``notion``, and where it has a claim per class, of the class of
-    column ``column``; ``question`` is what is asked of it.
+    """A reliability diagram of a type of calibration.
+
+    ``column`` is the column of the class if the type has a diagram per class. ``question``
+    describes the diagram.
     """
 
     notion: str
@@ -68,7 +69,7 @@ class Reliability:
 
 @dataclass(frozen=True)
 class KsGraph:
-    """Cumulative score minus cumulative outcome over the share of rows, ordered by score."""
+    """Cumulative confidence minus cumulative correctness over the share of rows, by confidence."""
 
     before_error: float
     after_error: float
@@ -79,7 +80,7 @@ class KsGraph:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """A class: rows, rows predicted as it, and its calibration errors before and after."""
+    """A class: its rows, rows predicted as this class, and its ECEs before and after."""
 
     column: int
     name: str
@@ -91,11 +92,18 @@ class ClassRow:
     top_after: float
 
 
-CLASS_TITLES = (
-    *("class", "rows", "predicted"),
-    *("class-wise before", "after", "top-label before", "after"),
+METRIC_COLUMNS = ("Measure", "Before", "After", "Note")
+CURVE_COLUMNS = ("Stage", "Mean probability", "Observed frequency", "Lower", "Upper", "Rows")
+CLASS_COLUMNS = (
+    *("Class", "Rows", "Predicted rows", "Class-wise ECE before", "Class-wise ECE after"),
+    *("Top-label ECE before", "Top-label ECE after"),
 )
-"""Titles of the columns of a table of classes."""
+TEST_COLUMNS = (
+    *("Test", "Statistic before", "Expected before", "Statistic after", "Expected after"),
+    *("p-value before", "p-value after", "Null hypothesis"),
+)
+GUARANTEE_COLUMNS = ("Predicted class", "Probability", "Lower", "Upper", "Rows")
+"""Labels of the columns of tables; `calibrant.report._glossary` explains them."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +117,11 @@ class Decomposition:
 
 @dataclass(frozen=True)
 class CheckRow:
-    """A test of calibration, before and after; ``expected`` is the mean of its statistic for a
-    calibrated model, ``p_holm`` the p-value adjusted for all tests of the report (Holm). After
-    cross-fitting ``guarantee_after`` is "heuristic": the labels of a row have fitted the maps of
-    others.
+    """A test of calibration, before and after.
+
+    ``expected`` is the mean of the statistic for a calibrated model. ``p_holm`` is the p-value
+    adjusted for all tests of the report (Holm). After cross-fitting ``guarantee_after`` is
+    "heuristic", because the label of a row was used to fit the calibrators of other rows.
     """
 
     name: str
@@ -132,8 +141,9 @@ class CheckRow:
 
 @dataclass(frozen=True)
 class GuaranteeNote:
-    """What is guaranteed, in words, and for each reported probability: claim, value, rows, low,
-    high.
+    """A guarantee in a sentence and a table.
+
+    ``bins`` has a row per reported probability: class, probability, rows, lower and upper bound.
     """
 
     method: str
@@ -143,7 +153,7 @@ class GuaranteeNote:
 
 @dataclass(frozen=True)
 class MapTable:
-    """A table of the fitted map."""
+    """A table of the fitted calibrator or of groups."""
 
     caption: str
     header: tuple[str, ...]
@@ -152,7 +162,7 @@ class MapTable:
 
 @dataclass(frozen=True)
 class MapNote:
-    """The fitted map, in words and numbers."""
+    """The fitted calibrator in words and numbers."""
 
     name: str
     text: str
@@ -161,9 +171,35 @@ class MapNote:
 
 @dataclass(frozen=True, repr=False)
 class Report(ShortRepr):
-    """Everything that a report says; see `calibrant.report.summarize`. ``action`` is what to do and
-    ``advice`` how sure that is, ``judgement`` what the gain of the method says: "good", "mixed" or
-    "bad".
+    """The content of a report; `calibrant.report.summarize` returns it.
+
+    Print `action` and `verdict`, or write the whole report by `save`. In a notebook the report is
+    displayed as a page.
+
+    Attributes
+    ----------
+    action, advice : str
+        What to do, and how certain it is: "good", "mixed" or "bad".
+    verdict : str
+        The effect of calibration on held-out rows in sentences; ``judgement`` is the same as
+        "good", "mixed" or "bad".
+    metrics : tuple of MetricRow
+        Measures before and after calibration.
+    tests : tuple of CheckRow
+        Tests of calibration.
+    guarantee : GuaranteeNote or None
+        Guarantee of top-label histogram binning; None if there are too few rows or weights.
+    map : MapNote
+        Description of the fitted calibrator.
+    how : tuple of str
+        How the figures were computed.
+    code : str
+        Python code that repeats the figures.
+
+    See Also
+    --------
+    summarize : Compute a report.
+    render : Write a report to a file.
     """
 
     name: str
@@ -190,18 +226,18 @@ class Report(ShortRepr):
     is_weighted: bool = False
 
     def _repr_html_(self) -> str:
-        from calibrant.report._html import to_html  # which draws what is defined here
+        from calibrant.report._html import to_html  # a cyclic import: it uses these classes
 
         page = escape(to_html(self), quote=True)
         style = "width: 100%; height: 40em; border: 1px solid #ccc"
         return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report to a file, as `render` does: .html, .md or .json."""
-        from calibrant.report._render import render  # which writes what is defined here
+        """Write the report to an .html, .md or .json file."""
+        from calibrant.report._render import render  # a cyclic import: it uses these classes
 
         render(self, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dictionaries, for JSON."""
+        """The report as plain values for JSON."""
         return {"schema": SCHEMA, **asdict(self)}

@@ -1,4 +1,4 @@
-"""A fitted map in words and tables, one description per kind of calibrator."""
+"""A fitted calibrator in words and tables, with one function per kind of calibrator."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from calibrant.selection import AutoCalibration
 from calibrant.selection.methods import method_of
 
 MOST_CLASSES = 20
-"""Matrices of more classes are not shown."""
+"""Largest number of classes whose matrices are shown."""
 
 
 def describe(model: Any, classes: Sequence[str]) -> MapNote:
-    """What a fitted calibrator does, for classes of these names: in its own words, with tables of
-    what its kind has fitted. Of what is no `Calibrator`, its settings and numbers are said.
+    """Describe a fitted calibrator in sentences and tables of its fitted parameters.
+
+    The description of a calibrator of another package lists its settings and fitted numbers.
     """
     if not isinstance(model, Calibrator):
         name = type(model).__name__
@@ -42,17 +43,30 @@ def _name(model: Calibrator) -> str:
 
 
 def _text(model: Calibrator, classes: Sequence[str]) -> str:
-    """The words of a map, and of its members."""
+    """The sentences of a calibrator and of its base calibrators."""
     entry = method_of(model)
-    # Maps of one claim say their settings and numbers; the registry says what they are.
+    # Binary calibrators list settings and numbers; the registry adds the name of the method.
     is_claim = isinstance(model, BaseBinaryCalibrator)
     first = [f"{entry.help[0].upper()}{entry.help[1:]}."] if entry and is_claim else []
-    parts = [describe(fitted, classes) for fitted in _members(model)]
-    return " ".join([*first, model._words(), *(f"{part.name}: {part.text}" for part in parts)])
+    notes = [describe(fitted, classes) for fitted in _members(model)]
+    return " ".join([*first, _own_text(model), *(f"{note.name}: {note.text}" for note in notes)])
+
+
+def _own_text(model: Calibrator) -> str:
+    """The sentences of a calibrator without its reduction in log-loss.
+
+    `AutoCalibration` cross-validates on its calibration rows. Its figure would differ from that of
+    the verdict, which is for the rows of the report.
+    """
+    text = model._words()
+    gain = model.gain_ if isinstance(model, AutoCalibration) else None
+    if gain is None:
+        return text
+    return text.replace(f"{gain.sentence()} ", "").replace(f": {gain.numbers}", "")
 
 
 def _members(model: Any) -> list[Any]:
-    """Members that are described one by one."""
+    """Base calibrators that are described one by one."""
     if not isinstance(model, AutoCalibration):
         return []
     return [fitted for name, fitted in model.members_.items() if name != "identity"]
@@ -60,7 +74,7 @@ def _members(model: Any) -> list[Any]:
 
 @singledispatch
 def _tables(model: Any, classes: Sequence[str]) -> Iterable[MapTable]:
-    """Tables of a fitted map; of most kinds there are none."""
+    """Tables of fitted parameters; most kinds of calibrators have none."""
     return ()
 
 
@@ -70,7 +84,7 @@ def _tables(model: Any, classes: Sequence[str]) -> Iterable[MapTable]:
 def _(model: Any, classes: Sequence[str]) -> Iterable[MapTable]:
     if np.ndim(model.coef_) == 1:
         return (_vector_table(model, classes),)
-    return _matrix_tables(model.coef_, model.intercept_, classes, "W", "intercept")
+    return _matrix_tables(model.coef_, model.intercept_, classes, "W", "Intercept")
 
 
 @_tables.register
@@ -83,18 +97,19 @@ def _(model: AutoCalibration, classes: Sequence[str]) -> Iterable[MapTable]:
     order = np.argsort(-model.weights_, kind="stable").tolist()
     losses = [None if np.isnan(loss) else float(loss) for loss in model.losses_]
     rows = tuple((model.names_[j], float(model.weights_[j]), losses[j]) for j in order)
-    yield MapTable("Weights of the stack", ("member", "weight", "cross-fitted log-loss"), rows)
+    header = ("Base calibrator", "Weight", "Out-of-fold log-loss")
+    yield MapTable("Weights of the stacked ensemble", header, rows)
     for fitted in _members(model):
         yield from describe(fitted, classes).tables
 
 
 def _vector_table(model: Any, classes: Sequence[str]) -> MapTable:
     rows = zip(classes, np.asarray(model.coef_).tolist(), model.intercept_.tolist(), strict=True)
-    return MapTable("Factor and offset of each class", ("class", "factor", "offset"), tuple(rows))
+    return MapTable("Factor and offset of each class", ("Class", "Factor", "Offset"), tuple(rows))
 
 
 def _matrix_tables(
-    matrix: FloatArray, last: FloatArray, classes: Sequence[str], name: str, extra: str
+    matrix: FloatArray, last: FloatArray, classes: Sequence[str], name: str, last_name: str
 ) -> tuple[MapTable, ...]:
     if len(classes) > MOST_CLASSES:
         return ()
@@ -103,6 +118,8 @@ def _matrix_tables(
     )
     return (
         MapTable(
-            f"{name} (row: class that is spoken for), {extra}", ("class", *classes, extra), rows
+            f"Matrix {name} with one row per calibrated class, and {last_name.lower()}",
+            ("Class", *classes, last_name),
+            rows,
         ),
     )

@@ -1,7 +1,7 @@
-"""What is known about all rows: sums over them, added up in one pass.
+"""Results that are sums over all rows, added up in one pass.
 
-The KS error needs the rows in the order of their scores: chunked rows are counted in cells of
-scores instead (`calibrant.notions._cells`).
+The KS error needs rows in the order of their scores. Chunked rows are counted in cells of scores
+instead (`calibrant.notions._cells`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from calibrant.report._request import Request
 from calibrant.report._rows import DrawnRows, FoldOf, ReportRows, draw_rows, join_drawn
 
 LEVEL = 0.95
-"""Level of the intervals of a report."""
+"""Level of the confidence intervals of a report."""
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What is known about all rows; pairs are before and after calibration."""
+    """Results for all rows; pairs are before and after calibration."""
 
     n_samples: float
     evaluations: tuple[Evaluation, ...]
     standard_errors: Mapping[str, tuple[float, ...]]
-    """Of the mean of each proper score."""
+    """Standard errors of the means of proper scores."""
     gain: Gain
     gaps: tuple[Interval, ...]
     """Mean confidence minus accuracy."""
@@ -53,7 +53,7 @@ class Findings:
 def evaluate_rows(
     rows: ReportRows, predicted: Sample, fits: Fits, request: Request, names: Sequence[str]
 ) -> tuple[Findings, DrawnRows]:
-    """The findings of all predicted rows, and the rows that are drawn."""
+    """The results for all predicted rows, and the rows that are drawn."""
     rule = _SumRule(fits.predictor.fold_of, fits.n_folds, request.n_bins, rows.places)
     *accumulators, losses, columns, weight, drawn = predicted.sum_chunks(rule.sums)
     before = rows.sample.transformed(partial(as_proba, inputs=request.inputs))
@@ -80,7 +80,7 @@ def evaluate_rows(
 
 
 class _SumRule(NamedTuple):
-    """What is added up over the rows of predicted chunks."""
+    """Sums over the rows of predicted chunks."""
 
     fold_of: FoldOf
     n_folds: int
@@ -88,8 +88,10 @@ class _SumRule(NamedTuple):
     places: IntArray | None
 
     def sums(self, chunk: ArraySample) -> tuple[Any, ...]:
-        """An accumulator before and after, moments of the log-loss and of `_columns_of`, the weight
-        of each fold, and the rows that are drawn.
+        """All sums of a chunk.
+
+        They are an accumulator before and after, moments of the log-loss and of `_columns_of`, the
+        weight of each fold, and the drawn rows.
         """
         after = chunk.columns[0]
         rows = DrawnRows(chunk.u[:], after, chunk.y, chunk.weight)
@@ -111,8 +113,9 @@ class _SumRule(NamedTuple):
 def _columns_of(rows: DrawnRows, losses: Sequence[FloatArray]) -> FloatArray:
     """Columns whose means and variances are needed, each before and after.
 
-    The first one is zero, because moments are those of differences from the first one. Others are
-    confidence minus outcome, the variance of the outcome that the confidence implies, and losses.
+    The first column is zero, because `LossMoments` are moments of differences from the first
+    column. The others are confidence minus outcome, the variance of the outcome that the confidence
+    implies, and losses.
     """
     confidence = [proba.max(axis=1) for proba in rows.both]
     is_correct = [proba.argmax(axis=1) == rows.y for proba in rows.both]
@@ -129,8 +132,8 @@ def _intervals(
     gaps, expected, *_ = columns.mean[1:].reshape(-1, 2).tolist()
     variances, _, *losses = columns.variances[1:].reshape(-1, 2).tolist()
     intervals = tuple(
-        gap_interval(rows, gap, variance if rows > 1 else 1.0, own, LEVEL)
-        for gap, variance, own in zip(gaps, variances, expected, strict=True)
+        gap_interval(rows, gap, variance if rows > 1 else 1.0, implied, LEVEL)
+        for gap, variance, implied in zip(gaps, variances, expected, strict=True)
     )
     errors = [tuple(np.sqrt(np.divide(pair, rows)).tolist()) for pair in losses]
     return intervals, dict(zip(SCORES, errors, strict=True))

@@ -1,5 +1,5 @@
-"""The fits of a report: one on all rows, which is shown, and one per fold, which predict held-out
-rows.
+"""The fits of a report: one on all rows, which is described, and one per fold, which predicts
+held-out rows.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from calibrant.selection.methods import needs_rows
 
 
 class Predictor(NamedTuple):
-    """Predicts every row by the fit of the fold that holds it out."""
+    """Predict every row by the fit of the fold that holds it out."""
 
     fits: Sequence[Any]
     fold_of: FoldOf
     inputs: str
 
     def predict(self, chunk: ArraySample) -> ArraySample:
-        """A chunk of probabilities before calibration; those after it are its first column."""
+        """The probabilities of a chunk before calibration, with those after it as first column."""
         scores = chunk.u[:]
         rows = chunk.with_scores(self._before(scores))
         rows.columns = (self._after(scores, chunk), *chunk.columns)
@@ -41,7 +41,7 @@ class Predictor(NamedTuple):
     def _before(self, scores: FloatArray) -> FloatArray:
         if self.inputs == "proba":
             return np.asarray(scores, dtype=np.float64)
-        # Logits become probabilities block by block.
+        # Logits are converted block by block, which needs less memory.
         return proba_of(Identity().set_params(inputs=self.inputs), scores, self.inputs)
 
     def _after(self, scores: FloatArray, chunk: ArraySample) -> FloatArray:
@@ -54,14 +54,14 @@ class Predictor(NamedTuple):
 
 
 def before_of(chunk: ArraySample) -> ArraySample:
-    """The rows of a predicted chunk before calibration, with the columns that they were given."""
+    """The rows of a predicted chunk before calibration, with their group columns."""
     rows = chunk.with_scores(chunk.u)
     rows.columns = chunk.columns[1:]
     return rows
 
 
 def after_of(chunk: ArraySample) -> ArraySample:
-    """The rows of a predicted chunk after calibration, with the columns that they were given."""
+    """The rows of a predicted chunk after calibration, with their group columns."""
     rows = chunk.with_scores(chunk.columns[0])
     rows.columns = chunk.columns[1:]
     return rows
@@ -71,8 +71,8 @@ def after_of(chunk: ArraySample) -> ArraySample:
 class Fits:
     """The fitted calibrator, and how held-out rows are predicted.
 
-    ``class_weights`` are those of the rows that the calibrator was fitted on, ``notes`` warnings
-    about the fits, and ``chunked_note`` says how a fit to chunked rows differs.
+    ``class_weights`` are those of the rows that the calibrator was fitted on. ``notes`` are
+    warnings about the fits. ``chunked_note`` describes differences of a fit to chunked rows.
     """
 
     model: Any
@@ -101,7 +101,7 @@ def fit_rows(rows: ReportRows, training: ReportRows | None, request: Request) ->
         fold_fits = predictor.fits
     else:
         predictor, fold_fits = Predictor([model], first_fold, inputs), []
-    # Asked for and not caught: what warnings do is one thing for all threads of a process.
+    # Convergence is read from the fits: catching warnings would change the filters of all threads.
     owner = type(calibrator).__name__
     notes = convergence_note(owner, [model]), convergence_note(owner, fold_fits, "folds")
     return Fits(
@@ -115,7 +115,7 @@ def fit_rows(rows: ReportRows, training: ReportRows | None, request: Request) ->
 
 
 def _given_fit(model: Any, rows: ReportRows, inputs: str) -> Fits:
-    """A calibrator that was fitted before, as a fit on other rows."""
+    """Fits with a calibrator that was fitted before, on other rows."""
     training = vars(model).get("training_")
     weights = rows.sample.class_weights if training is None else np.array(training.class_weights)
     predictor = Predictor([model], first_fold, inputs)
@@ -126,7 +126,8 @@ def _fit_model(calibrator: Any, sample: Sample, inputs: str) -> Any:
     if needs_rows(calibrator):
         sample.rows(type(calibrator).__name__)
     model = fit_on(clone(calibrator), sample, inputs)
-    if isinstance(model, Calibrator):  # its losses show whether sampling noise explains the fit
+    # Some descriptions use these losses to state whether the fit is significant.
+    if isinstance(model, Calibrator):
         training = summarize_training(sample, inputs, model._log_true_of)
         if training is not None:
             model.training_ = training
@@ -137,14 +138,15 @@ def check_calibration(calibration: tuple[Any, ...], labels: AnyArray, inputs: st
     """The rows to fit on that a user passed, as a sample."""
     if len(calibration) not in (2, 3):
         raise ValueError(
-            f"calibration must be (scores, labels) or (scores, labels, weights), got "
-            f"{len(calibration)} parts"
+            "calibration must be (scores, labels) or (scores, labels, weights), got a sequence of "
+            f"length {len(calibration)}."
         )
-    scores, y, *rest = calibration
+    scores, y, *weights = calibration
     shape: tuple[int, ...] = getattr(scores, "shape", ())
     if len(shape) == 2 and shape[1] != len(labels):
         raise ValueError(
-            f"the calibration rows have {shape[1]} classes and the rows to evaluate {len(labels)}"
+            f"The calibration rows have {shape[1]} columns, but the rows to evaluate have "
+            f"{len(labels)}. Pass scores of the same classes."
         )
-    sample, _ = as_sample(scores, y, rest[0] if rest else None, classes=labels, inputs=inputs)
+    sample, _ = as_sample(scores, y, weights[0] if weights else None, classes=labels, inputs=inputs)
     return sample

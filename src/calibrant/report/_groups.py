@@ -1,15 +1,16 @@
-"""The groups of a report: how sure and how right, before and after."""
+"""The groups of a report: confidence and accuracy, before and after calibration."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from calibrant._data.sample import Sample
+from calibrant._output.numbers import format_interval, format_number
 from calibrant.metrics import GroupEvaluation
 from calibrant.metrics._groups import evaluate_groups
 from calibrant.report._content import MapTable
 
-HEADER = ("group", "rows", "accuracy", "gap before", "gap after", "finding after")
+HEADER = ("Group", "Rows", "Accuracy", "Gap before", "Gap after", "Finding after")
 
 _LEVEL = 0.95
 
@@ -17,7 +18,7 @@ _LEVEL = 0.95
 def group_table(before: Sample, after: Sample, names: tuple[str, ...], n_bins: int) -> MapTable:
     """One row per group: mean confidence minus accuracy with intervals, before and after.
 
-    Groups are given by the columns of the samples, which are called ``names``.
+    The columns of the samples define the groups; ``names`` are the names of these columns.
     """
     pair = [
         evaluate_groups(sample, names, _LEVEL, inputs="proba", n_bins=n_bins)
@@ -28,10 +29,11 @@ def group_table(before: Sample, after: Sample, names: tuple[str, ...], n_bins: i
 
 
 def _cells(before: GroupEvaluation, after: GroupEvaluation) -> tuple[Any, ...]:
-    accuracy = f"{after.evaluation.accuracy:.3f}"
+    accuracy = format_number(after.evaluation.accuracy)
     rows = f"{after.evaluation.n_samples:,.0f}"
     return (after.name, rows, accuracy, _gap(before), _gap(after), after.finding)
 
 
 def _gap(group: GroupEvaluation) -> str:
-    return f"{group.gap:+z.3f} ({group.gap_low:+z.3f} to {group.gap_high:+z.3f})"
+    interval = format_interval(group.gap_low, group.gap_high, signed=True)
+    return f"{format_number(group.gap, signed=True)} ({interval})"

@@ -1,37 +1,38 @@
-"""The guarantee of a report: that of histogram binning, which has one."""
+"""The guarantee of a report, which is that of histogram binning on the same rows."""
 
 from __future__ import annotations
 
 from calibrant._typing import AnyArray
 from calibrant.binary import HistogramBinning
 from calibrant.exceptions import TooFewRowsError
+from calibrant.notions import class_text
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report._content import GuaranteeNote
 from calibrant.report._rows import ReportRows
 from calibrant.report._weights import has_weights
 
 _MOST_BINS_SHOWN = 60
-"""Ranges of a guarantee that a table shows, the widest: some screens of it."""
+"""Most rows of the table, those with the widest intervals."""
 
 
 def guarantee_note(rows: ReportRows, labels: AnyArray, inputs: str) -> GuaranteeNote | None:
-    """What top-label histogram binning of the same rows guarantees; None if they have weights, or
-    are too few.
-    """
+    """The guarantee of top-label histogram binning; None if rows have weights or are too few."""
     if has_weights(rows.sample):
         return None
     binning = MulticlassToBinary(
         HistogramBinning(), notion="top-label", inputs=inputs, classes=labels
     )
     try:
-        promise = binning._fit_checked(rows.gather(), labels).guarantee(0.05)
+        guarantee = binning._fit_checked(rows.gather(), labels).guarantee(0.05)
     except TooFewRowsError:
         return None
-    widest = sorted(promise.intervals, key=lambda interval: -interval.gap)[:_MOST_BINS_SHOWN]
-    bins = tuple((i.claim, i.value, i.count, i.low, i.high) for i in widest)
-    method = "top-label histogram binning, 50 rows per bin"
-    head = (
-        f"Of another calibrator than the map of this report: if the top probabilities were "
-        f"replaced by those of {method}, this would hold."
+    widest = sorted(guarantee.intervals, key=lambda interval: -interval.gap)[:_MOST_BINS_SHOWN]
+    columns = {class_text(label): k for k, label in enumerate(labels.tolist())}
+    ordered = sorted(widest, key=lambda interval: (columns[interval.claim], interval.value))
+    bins = tuple((str(labels[columns[i.claim]]), i.value, i.count, i.low, i.high) for i in ordered)
+    method = "top-label histogram binning (50 rows per bin)"
+    text = (
+        "This guarantee is not about the calibrator above. It holds if you use "
+        f"{method} instead. {guarantee}"
     )
-    return GuaranteeNote(method, f"{head} {promise}", bins)
+    return GuaranteeNote(method, text, bins)

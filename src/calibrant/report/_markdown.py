@@ -1,12 +1,24 @@
-"""A report as Markdown: tables instead of charts."""
+"""A report as Markdown, with tables instead of charts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from calibrant._output.numbers import format_interval, format_number, format_p_value
 from calibrant._validation import printable_lines
-from calibrant.report._content import CLASS_TITLES, Estimate, MetricRow, Report
+from calibrant.report._content import (
+    CLASS_COLUMNS,
+    CURVE_COLUMNS,
+    GUARANTEE_COLUMNS,
+    METRIC_COLUMNS,
+    TEST_COLUMNS,
+    Estimate,
+    GuaranteeNote,
+    MetricRow,
+    Report,
+)
+from calibrant.report._glossary import glossary
 from calibrant.report._sentences import (
     decomposition_sentence,
     facts,
@@ -18,17 +30,20 @@ from calibrant.selection._table import markdown_table, plain
 
 
 def to_markdown(report: Report) -> str:
-    """The same content as text: tables instead of charts."""
+    """Return a report as Markdown text, with tables instead of charts.
+
+    See Also
+    --------
+    render : Write a report to a file.
+    """
     blocks = [
         f"# Calibration report: {plain(report.name)}",
         facts(report),
         f"**{plain(report.action)}** {plain(report.verdict)}",
-        *_listed("Be careful", report.warnings),
+        *_listed("Warnings", report.warnings),
         "## Before and after",
-        _table(
-            ["measure", "before", "after", "note"], [_metric_cells(row) for row in report.metrics]
-        ),
-        "## Reliability, top class",
+        _table(METRIC_COLUMNS, [_metric_cells(row) for row in report.metrics]),
+        "## Reliability of the confidence",
         _reliability_table(report),
         "## Classes",
         _class_table(report),
@@ -38,13 +53,15 @@ def to_markdown(report: Report) -> str:
         "## Tests",
         _test_table(report),
         "## Guarantee",
-        plain(report.guarantee.text) if report.guarantee else no_guarantee(report),
-        f"## The map: {plain(report.map.name)}",
+        *([no_guarantee(report)] if report.guarantee is None else _guarantee(report.guarantee)),
+        f"## Calibrator: {plain(report.map.name)}",
         plain(report.map.text),
         *(f"{plain(t.caption)}\n\n{_table(t.header, t.rows)}" for t in report.map.tables),
-        *_listed("How this was computed", report.how),
+        *_listed("Methods", report.how),
         "## Code to repeat it",
         f"```python\n{printable_lines(report.code)}\n```",
+        "## Glossary",
+        "\n".join(f"- **{plain(term)}**: {plain(text)}" for term, text in glossary(report)),
     ]
     return "\n\n".join(blocks) + "\n"
 
@@ -61,12 +78,21 @@ def _groups(report: Report) -> list[str]:
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table whose numbers have four digits, and no negative zero."""
+    """A table whose numbers have three significant digits; counts are integers."""
     return markdown_table(header, [[_shown(cell) for cell in row] for row in rows])
 
 
 def _shown(cell: Any) -> Any:
-    return f"{cell:z.4f}" if isinstance(cell, float) else cell
+    return format_number(cell) if isinstance(cell, float) else cell
+
+
+def _guarantee(note: GuaranteeNote) -> list[str]:
+    rows = [[name, value, low, high, _count(count)] for name, value, count, low, high in note.bins]
+    return [plain(note.text), _table(GUARANTEE_COLUMNS, rows)]
+
+
+def _count(count: float) -> Any:
+    return int(count) if count == int(count) else count
 
 
 def _metric_cells(row: MetricRow) -> list[Any]:
@@ -74,8 +100,10 @@ def _metric_cells(row: MetricRow) -> list[Any]:
 
 
 def _with_interval(estimate: Estimate) -> str:
-    interval = "" if estimate.low is None else f" ({estimate.low:z.4f} to {estimate.high:z.4f})"
-    return f"{estimate.value:z.4f}{interval}"
+    value = format_number(estimate.value)
+    if estimate.low is None or estimate.high is None:
+        return value
+    return f"{value} ({format_interval(estimate.low, estimate.high)})"
 
 
 def _reliability_table(report: Report) -> str:
@@ -85,7 +113,7 @@ def _reliability_table(report: Report) -> str:
         for when, curve in (("before", first.before), ("after", first.after))
         for cells in curve.bins()
     ]
-    return _table(["when", "predicted", "observed", "low", "high", "rows"], rows)
+    return _table(CURVE_COLUMNS, rows)
 
 
 def _class_table(report: Report) -> str:
@@ -93,16 +121,17 @@ def _class_table(report: Report) -> str:
         [r.name, r.rows, r.predicted, r.class_before, r.class_after, r.top_before, r.top_after]
         for r in report.per_class
     ]
-    return _table(CLASS_TITLES, rows)
+    return _table(CLASS_COLUMNS, rows)
 
 
 def _test_table(report: Report) -> str:
-    header = ["test", "statistic before", "after", "p-value before", "after", "null hypothesis"]
     rows = [
         [
-            *(test.title, test.statistic_before, test.statistic_after),
-            *(test.p_holm_before, test.p_holm_after, null_sentence(test)),
+            *(test.title, test.statistic_before, test.expected_before),
+            *(test.statistic_after, test.expected_after),
+            *(format_p_value(test.p_holm_before), format_p_value(test.p_holm_after)),
+            null_sentence(test),
         ]
         for test in report.tests
     ]
-    return _table(header, rows)
+    return _table(TEST_COLUMNS, rows)

@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from calibrant import inference
 from calibrant._crossfit.scores import SCORES
+from calibrant._output.numbers import format_number
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics import Evaluation
 from calibrant.metrics.registry import METRICS
@@ -17,11 +18,10 @@ from calibrant.report._content import CheckRow, Estimate, MetricRow
 from calibrant.report._findings import LEVEL, Findings
 
 _LEAST_RESAMPLES = 50
-"""Below this the ends of a 95 % interval are single draws."""
+"""With fewer resamples the ends of a 95% interval would be single resamples."""
 
 _BOOTSTRAP_SCORES = 2**25
-"""Scores that all resamples of a bootstrap have together, at most: large data have fewer
-resamples."""
+"""Largest number of scores of all resamples together; large data have fewer resamples."""
 
 _MEANS = ("accuracy", *SCORES)
 _NOTIONS = ("confidence", "class-wise", "top-label")
@@ -30,28 +30,31 @@ _MEASURES = ("averaged_two_bin_error", "cutoff_calibration_error")
 _NOTES = {
     "averaged_two_bin_error": "Squared error, mean over classes; minimized in expectation by the "
     "true probabilities",
-    "cutoff_calibration_error": "What moving any threshold of the top score could gain a row, "
-    "benefits between 0 and 1; biased upward",
-    "confidence_on_errors": "Mean confidence where the prediction is wrong",
-    "doubt_on_correct": "Mean lack of confidence where the prediction is right",
+    "cutoff_calibration_error": "Largest benefit per row of a different threshold, for benefits "
+    "between 0 and 1; biased upward",
+    "mce": "Largest difference in any bin; bins with few rows can determine it",
+    "ks": "Largest cumulative difference; see the KS graph",
+    "confidence_on_errors": "Rows that are predicted incorrectly",
+    "doubt_on_correct": "Rows that are predicted correctly",
 }
 
 
 def metric_rows(case: Case, tests: Sequence[CheckRow]) -> tuple[MetricRow, ...]:
     """All rows of the table; ``tests`` estimate the bias of binned errors."""
     evaluations, n_tested = case.findings.evaluations, len(case.tested.y)
-    by_how_many = f" with {n_tested:,} rows, less with all" if case.is_part_tested else ""
+    scope = f" for {n_tested:,} rows, smaller for all rows" if case.is_part_tested else ""
     return (
         *_mean_rows(case),
         *(_debiased_row(notion, case) for notion in _NOTIONS),
-        *(_plug_in_row(name, evaluations, tests, by_how_many) for name in _PLUG_IN),
+        *(_plug_in_row(name, evaluations, tests, scope) for name in _PLUG_IN),
         *(_measure_row(name, case) for name in _MEASURES),
     )
 
 
 def _mean_rows(case: Case) -> list[MetricRow]:
-    """Accuracy and proper scores, with intervals if rows have no weights: by the bootstrap if all
-    rows are in memory, else by formulas.
+    """Accuracy and proper scores, with confidence intervals if rows have no weights.
+
+    Intervals use the bootstrap if all rows are in memory, and formulas otherwise.
     """
     if case.drawn.sample_weight is not None:
         return [_plug_in_row(name, case.findings.evaluations, ()) for name in _MEANS]
@@ -69,8 +72,8 @@ def _bootstrap_row(name: str, case: Case) -> MetricRow:
         )
         for proba in case.drawn.both
     ]
-    kind = "exact interval" if name == "accuracy" else f"bootstrap interval, {resamples} resamples"
-    return _row(name, list(map(_as_estimate, pair)), _with_caution(f"95 % {kind}", pair))
+    kind = "Exact 95% CI" if name == "accuracy" else f"Bootstrap 95% CI, {resamples:,} resamples"
+    return _row(name, list(map(_as_estimate, pair)), _with_caution(kind, pair))
 
 
 def _accuracy_row(findings: Findings) -> MetricRow:
@@ -79,18 +82,18 @@ def _accuracy_row(findings: Findings) -> MetricRow:
         hits = np.array([round(evaluation.accuracy * total)])
         low, high = clopper_pearson(hits, np.array([total]), 1 - LEVEL)
         estimates.append(Estimate(evaluation.accuracy, float(low[0]), float(high[0])))
-    return _row("accuracy", estimates, "95 % exact interval")
+    return _row("accuracy", estimates, "Exact 95% CI")
 
 
 def _score_row(name: str, findings: Findings) -> MetricRow:
-    """The mean of a proper score, with the interval of a normal mean."""
+    """The mean of a proper score, with a normal confidence interval."""
     quantile = float(ndtri((1 + LEVEL) / 2))
     pairs = zip(findings.evaluations, findings.standard_errors[name], strict=True)
     estimates = [
         Estimate(mean, mean - quantile * error, mean + quantile * error)
         for mean, error in ((getattr(evaluation, name), error) for evaluation, error in pairs)
     ]
-    return _row(name, estimates, "95 % interval of a mean of so many rows")
+    return _row(name, estimates, "Normal 95% CI of the mean")
 
 
 def _debiased_row(notion: str, case: Case) -> MetricRow:
@@ -101,7 +104,7 @@ def _debiased_row(notion: str, case: Case) -> MetricRow:
         )
         for proba in case.drawn.both
     ]
-    note = _with_caution("Debiased L2 calibration error with its 95 % interval", pair)
+    note = _with_caution("Debiased L2 calibration error with 95% CI", pair)
     before, after = map(_as_estimate, pair)
     return MetricRow(
         f"{notion}-l2", f"{notion.capitalize()} error (L2)", before, after, "lower", note
@@ -112,13 +115,14 @@ def _plug_in_row(
     name: str,
     evaluations: Sequence[Evaluation],
     tests: Sequence[CheckRow],
-    by_how_many: str = "",
+    scope: str = "",
 ) -> MetricRow:
     note = _NOTES.get(name, "")
     for test in tests:
         if test.name == name and test.expected_before:
-            chance = f"{test.expected_before:.4f} and {test.expected_after:.4f}"
-            note = f"Biased upward: expected value under perfect calibration {chance}{by_how_many}"
+            expected = [test.expected_before, test.expected_after or 0.0]
+            values = " / ".join(map(format_number, expected))
+            note = f"Biased upward: expected value under perfect calibration {values}{scope}"
     return _row(
         name, [Estimate(float(getattr(evaluation, name))) for evaluation in evaluations], note
     )
@@ -136,7 +140,7 @@ def _row(name: str, estimates: Sequence[Estimate], note: str) -> MetricRow:
 
 
 def metric_title(name: str) -> str:
-    """The title of a metric, as the beginning of a line."""
+    """The title of a metric with a capital first letter."""
     title = METRICS[name].title
     return title[0].upper() + title[1:]
 
@@ -146,9 +150,9 @@ def _as_estimate(interval: inference.Interval) -> Estimate:
 
 
 def _with_caution(note: str, pair: Sequence[inference.Interval]) -> str:
-    """A note with the reasons why the level of the intervals is not guaranteed, if it is not."""
+    """Add the reasons to a note if the level of the intervals is not guaranteed."""
     if all(interval.guarantee != "heuristic" for interval in pair):
         return note
     reasons = dict.fromkeys(interval.note for interval in pair if interval.note)
-    listed = "; ".join(reasons) or "few rows for so many claims"
-    return f"{note}; its level is not guaranteed: {listed}"
+    listed = "; ".join(reasons) or "too few rows"
+    return f"{note}. Its level is not guaranteed ({listed})"

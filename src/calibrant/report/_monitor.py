@@ -1,4 +1,4 @@
-"""The page of a monitor: what a manager reads, in the style of the report, without any script."""
+"""HTML page of a monitor, in the style of the report and without scripts."""
 
 from __future__ import annotations
 
@@ -7,49 +7,75 @@ from html import escape
 from string import Template
 
 import calibrant
+from calibrant._output.numbers import format_interval, format_number, format_percent
 from calibrant.monitoring import CalibrationMonitor, MonitorEntry
 from calibrant.monitoring._results import entries_since_reset
 from calibrant.report._html import read_page
 
 _WIDTH, _HEIGHT, _EDGE = 900.0, 220.0, 46.0
-"""Of a chart, in its own units."""
+"""Size and margin of a chart, in units of its viewBox."""
 
 _LINE = 16.0
-"""Height of a line of text in a chart: names that are nearer would cover each other."""
+"""Height of a line of text in a chart. Labels that are nearer would overlap."""
 
-_MOST_CLAIMS = 200
+_MAX_ROWS = 200
+"""Most rows of the table of classes and groups, which may be thousands."""
 
 
 def monitor_page(monitor: CalibrationMonitor, name: str = "deployed model") -> str:
-    """One self-contained page about a monitor: HTML, everything escaped, nothing loaded."""
+    """Describe a monitor in a self-contained HTML page.
+
+    Parameters
+    ----------
+    monitor : CalibrationMonitor
+    name : str
+        Title of the page.
+
+    Returns
+    -------
+    str
+        HTML. All names are escaped, and the page loads nothing from elsewhere.
+
+    See Also
+    --------
+    calibrant.monitoring.CalibrationMonitor : The monitor.
+    """
     lines = str(monitor).split("\n")
-    rule = monitor.to_dict()["rule"]
+    false_alarm = monitor.to_dict()["rule"]["false_alarm"]
     parts = {
         "name": escape(name),
-        "facts": escape(f"{monitor.n_rows:,} rows with labels, {len(monitor.history):,} updates"),
-        "judgement": "bad" if monitor.alarm else "good",
+        "facts": escape(_facts(monitor)),
+        "status": "bad" if monitor.alarm else "good",
         "headline": escape(lines[0]),
         "sentences": "".join(f"<p>{escape(line)}</p>" for line in lines[1:]),
         "evidence": _evidence_chart(monitor.history, monitor.threshold),
+        "first": escape(f" of {monitor.gaps()[0].claim}" if monitor.n_rows else ""),
         "gap": _gap_chart(monitor.history),
         "claims": _claim_table(monitor),
         "updates": _update_table(monitor.history),
-        "marked": escape(_marked(monitor, rule["false_alarm"])),
+        "marked": escape(_marked(monitor, false_alarm)),
         "version": escape(calibrant.__version__),
         "css": read_page("static", "report.css"),
     }
     return Template(read_page("templates", "monitor.html")).substitute(parts)
 
 
-def _marked(monitor: CalibrationMonitor, rate: float) -> str:
+def _facts(monitor: CalibrationMonitor) -> str:
+    n_updates = len(monitor.history)
+    return f"{monitor.n_rows:,} labeled rows, {n_updates:,} update{'' if n_updates == 1 else 's'}"
+
+
+def _marked(monitor: CalibrationMonitor, false_alarm: float) -> str:
     if not any(gap.is_listed for gap in (monitor.gaps() if monitor.n_rows else [])):
-        return "None of them stands out by itself."
-    share = f"{rate:.0%}".replace("%", " %")
-    return f"Those marked are worth a look; on average at most {share} of marks are due to chance."
+        return "None of these rows is marked: no single gap is significant."
+    return (
+        'Rows marked "check" are significant; the expected share of false marks is at most '
+        f"{format_percent(false_alarm)}."
+    )
 
 
 class _Scale:
-    """From numbers to places of a chart."""
+    """Coordinates of values in a chart."""
 
     def __init__(self, n_points: int, low: float, high: float) -> None:
         self.step = (_WIDTH - 2 * _EDGE) / max(1, n_points - 1)
@@ -72,7 +98,7 @@ class _Scale:
         return f'<text x="0" y="{self.height(value) + 4:.1f}">{escape(text)}</text>'
 
     def upright(self, index: int, text: str) -> str:
-        """A line across all values, at a point, with its name at the top."""
+        """A vertical line at a point, with its label at the top."""
         x = _EDGE + index * self.step
         is_late = x > _WIDTH / 2
         return (
@@ -87,17 +113,21 @@ def _evidence_chart(history: Sequence[MonitorEntry], threshold: float) -> str:
     scale = _Scale(len(values), min([*values, 0.0]), max([*values, threshold]))
     path = " ".join(scale.point(i, value) for i, value in enumerate(values))
     is_apart = abs(scale.height(threshold) - scale.height(0.0)) > _LINE
-    drawn = scale.across(threshold, "limit", f"{threshold:.1f}")
+    drawn = scale.across(threshold, "limit", format_number(threshold))
     drawn += scale.across(0.0, "zero", "0" if is_apart else "")
     highest = max([*values, threshold])
     if scale.height(threshold) - scale.height(highest) > _LINE:
-        drawn += scale.text(highest, f"{highest:.0f}")
+        drawn += scale.text(highest, format_number(highest))
     drawn += _alarm_mark(history, scale)
-    return _chart(history, f'{drawn}<polyline class="line" points="{path}"/>', "Evidence over time")
+    return _chart(
+        history,
+        f'{drawn}<polyline class="line" points="{path}"/>',
+        "Evidence against calibration over time",
+    )
 
 
 def _alarm_mark(history: Sequence[MonitorEntry], scale: _Scale) -> str:
-    """Where it first rang since the last reset."""
+    """A line at the first alarm since the last reset."""
     now = entries_since_reset(history)
     alarms = [i for i, entry in enumerate(now, start=len(history) - len(now)) if entry.alarm]
     return scale.upright(alarms[0], f"alarm: {history[alarms[0]].when}") if alarms else ""
@@ -117,7 +147,7 @@ def _gap_chart(history: Sequence[MonitorEntry]) -> str:
     )
     for end in (low, high):
         if abs(scale.height(end) - scale.height(0.0)) > _LINE:
-            drawn += scale.text(end, f"{end:+.2f}")
+            drawn += scale.text(end, f"{end:+z.2f}")
     return _chart(history, drawn, "Mean gap over time")
 
 
@@ -145,27 +175,30 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _claim_table(monitor: CalibrationMonitor) -> str:
     gaps = monitor.gaps() if monitor.n_rows else []
-    gaps = sorted(gaps, key=lambda gap: -gap.nats)[:_MOST_CLAIMS]
+    gaps = sorted(gaps, key=lambda gap: -gap.nats)[:_MAX_ROWS]
     rows = [
         (
             gap.claim,
-            "look" if gap.is_listed else "",
+            "check" if gap.is_listed else "",
             f"{gap.n_rows:,}",
-            f"{gap.mean:+z.4f}",
-            f"{gap.low:+z.4f} to {gap.high:+z.4f}",
-            f"{gap.nats:.1f}",
+            format_number(gap.mean, signed=True),
+            format_interval(gap.low, gap.high, signed=True),
+            format_number(gap.nats),
         )
         for gap in gaps
     ]
-    return _table(("claim", "", "rows", "mean gap", "interval", "evidence, nats"), rows)
+    return _table(("Name", "Mark", "Rows", "Mean gap", "95% CI", "Evidence"), rows)
 
 
 def _update_table(history: Sequence[MonitorEntry]) -> str:
     rows = [
         (
-            *(entry.when, f"{entry.n_rows:,}", f"{entry.nats:.1f}", f"{entry.mean:+z.4f}"),
+            entry.when,
+            f"{entry.n_rows:,}",
+            format_number(entry.nats),
+            format_number(entry.mean, signed=True),
             "alarm" if entry.alarm else "",
         )
         for entry in reversed(history)
     ]
-    return _table(("update", "rows", "evidence, nats", "mean gap so far", ""), rows)
+    return _table(("Update", "Rows", "Evidence", "Mean gap so far", "Status"), rows)

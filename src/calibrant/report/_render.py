@@ -14,14 +14,24 @@ from calibrant.report._markdown import to_markdown
 
 
 def render(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write a report; the ending of ``path`` (.html, .md, .json) says in which form. The file is
-    whole or not there.
+    """Write a report to a file.
+
+    Parameters
+    ----------
+    report : Report
+    path : path
+        File to write. Its ending selects the form: .html, .md or .json.
+
+    See Also
+    --------
+    summarize : Compute a report.
+    to_html, to_markdown, to_json : Return the text.
     """
     write_text(path, check_form(path)(report))
 
 
 def check_form(path: str | os.PathLike[str]) -> Callable[[Report], str]:
-    """How a report is written to such a path; raises where its ending says nothing."""
+    """The function that renders a report for a path; raises if its ending is unknown."""
     forms: dict[str, Callable[[Report], str]] = {
         ".html": to_html,
         ".htm": to_html,
@@ -30,10 +40,12 @@ def check_form(path: str | os.PathLike[str]) -> Callable[[Report], str]:
     }
     ending = Path(path).suffix.lower()
     if ending not in forms:
-        raise ValueError(f"{os.fspath(path)}: a report is written as .html, .md or .json")
+        raise ValueError(
+            f"{os.fspath(path)} must end in .html, .md or .json. Pass a path such as report.html."
+        )
     return forms[ending]
 
 
 def to_json(report: Report) -> str:
-    """The content as JSON text."""
+    """Return the content of a report as JSON text."""
     return json.dumps(report.to_dict(), indent=1, allow_nan=False) + "\n"

@@ -1,4 +1,4 @@
-"""The options of a report, as one value."""
+"""The options of a report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrant.selection import AutoCalibration
 
 
 class Request(NamedTuple):
-    """The options of a report: the calibrator, the names of things, and the settings."""
+    """The options of a report: the calibrator, names for sentences, and settings."""
 
     calibrator: Any
     inputs: str
@@ -24,10 +24,12 @@ class Request(NamedTuple):
     n_resamples: int
     seed: int
     is_fitted: bool = False
-    """Whether the calibrator was fitted before, and is only evaluated."""
+    """Whether the calibrator was fitted before and is only evaluated."""
+    has_fit_weights: bool = False
+    """Whether the separate rows to fit on have weights."""
 
     def set_up(self, n_classes: int) -> Request:
-        """The same options with a calibrator that is ready to be fitted to such scores."""
+        """The same options with a calibrator that is set up for these scores."""
         if self.is_fitted:
             return self
         return self._replace(calibrator=set_up(self.calibrator, self.inputs, n_classes))
@@ -41,15 +43,15 @@ def choose_calibrator(calibrator: Any, method: str | None) -> tuple[Any, str]:
 
 
 def check_model(model: Any, inputs: str, calibrator: Any, calibration: Any) -> None:
-    """Raise if a calibrator is not fitted, was fitted to other scores, or is to be fitted too."""
+    """Raise if ``model`` is not fitted, has other inputs, or is combined with options of a fit."""
     if calibrator is not None or calibration is not None:
         raise ValueError(
-            "model= is a fitted calibrator, so calibrator= and calibration= do not apply. Leave "
-            "them out."
+            "model is a fitted calibrator, so calibrator and calibration do not apply. Pass only "
+            "model=..., or only calibrator=... and calibration=...."
         )
     check_fitted(model)
     if model.inputs != inputs:
         raise ValueError(
-            f"the model takes inputs={model.inputs!r} and the scores are {inputs!r}. Pass "
-            f"inputs={model.inputs!r} and such scores."
+            f"The model was fitted with inputs={model.inputs!r}, but inputs={inputs!r} was passed. "
+            f"Pass inputs={model.inputs!r} and scores of this kind."
         )

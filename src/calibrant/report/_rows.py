@@ -20,14 +20,14 @@ from calibrant._kernels.simplex import is_unit
 from calibrant._typing import FloatArray, IntArray
 
 _DRAWN_SCORES = WORK_MEMORY // 2
-"""Scores of the rows that are drawn: as many as one chunk of a file holds."""
+"""Largest number of scores of the drawn rows, which is the size of one chunk of a file."""
 
 FoldOf = Callable[[ArraySample], IntArray]
 """The fold that holds out each row of a chunk."""
 
 
 class Folds(NamedTuple):
-    """Folds that hold out every row once, with its weight."""
+    """Folds that hold out every row once, with the weights of the rows."""
 
     plan: FoldPlan
     fold_of: FoldOf
@@ -54,7 +54,8 @@ class ReportRows(NamedTuple):
             folds = _folds_by_number(self.sample, cv)
         if folds.plan.n_folds < 2:
             raise ValueError(
-                "a report needs at least two rows, to fit on some and evaluate on others"
+                "A report needs at least two rows of positive weight, to fit on some and evaluate "
+                "on others. Pass more rows, or pass calibration=(scores, labels)."
             )
         return folds
 
@@ -67,8 +68,8 @@ class ReportRows(NamedTuple):
 
 def read_rows(sample: Sample, seed: int) -> ReportRows:
     """The rows of a sample, with those to draw if they are read in chunks."""
-    if sample.kept_rows(None) is None:  # no limit: the rows are in memory
-        return ReportRows(sample.rows("A report"), None)  # top scores raise here
+    if sample.kept_rows(None) is None:  # the rows are in memory
+        return ReportRows(sample.rows("A report"), None)  # raises for top scores
     n_rows, n_classes = sample.shape
     n_drawn = max(1, _DRAWN_SCORES // n_classes)
     if n_rows <= n_drawn:
@@ -79,7 +80,7 @@ def read_rows(sample: Sample, seed: int) -> ReportRows:
 
 def _folds_by_content(rows: ArraySample, cv: int, seed: int) -> Folds:
     weight, number = rows.weight, np.empty(len(rows.y), dtype=np.intp)
-    # Assigned as if all weights were one, so that no row is split between folds.
+    # With weights, a row of weight 2 could be split between two folds, so all weights are 1 here.
     folds = as_folds(cv, np.asarray(rows.u), rows.y, np.ones(len(rows.y)), seed)
     for place, fold in enumerate(folds):
         number[fold.judge] = place
@@ -119,7 +120,7 @@ class DrawnRows(NamedTuple):
 
     @property
     def sample_weight(self) -> FloatArray | None:
-        """The weights; None if all of them are one."""
+        """The weights; None if all of them are 1."""
         return None if is_unit(self.weight) else self.weight
 
     def subset(self, rows: Any) -> DrawnRows:
@@ -127,7 +128,7 @@ class DrawnRows(NamedTuple):
         return DrawnRows(*(column[rows] for column in self))
 
     def draw(self, n_rows: int, seed: int) -> DrawnRows:
-        """At most so many of the rows, drawn at random, in their order."""
+        """At most ``n_rows`` of the rows, drawn at random, in their order."""
         if len(self.y) <= n_rows:
             return self
         rows = np.random.default_rng(seed).choice(len(self.y), n_rows, replace=False)
@@ -135,7 +136,7 @@ class DrawnRows(NamedTuple):
 
 
 def draw_rows(places: IntArray | None, chunk: ArraySample, rows: DrawnRows) -> list[DrawnRows]:
-    """The rows of a chunk that are drawn, as a list that can be added to those of other chunks."""
+    """The drawn rows of a chunk, as a list: the lists of chunks are concatenated by ``+``."""
     if places is None:
         return [rows]
     first, last = np.searchsorted(places, [chunk.start, chunk.start + chunk.shape[0]])

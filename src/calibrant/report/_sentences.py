@@ -1,6 +1,4 @@
-"""The report in words: the verdict at its top, what to be careful about, and sentences that its
-forms share.
-"""
+"""Sentences of a report: the verdict, the warnings, and sentences that all its forms share."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ import numpy as np
 from scipy.stats import chi2_contingency
 
 from calibrant._kernels.simplex import EPS, true_class
+from calibrant._output.numbers import format_interval, format_number, format_percent
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import shortened
 from calibrant.inference import Gain, Interval
@@ -19,70 +18,92 @@ from calibrant.report._checks import PossibleError
 from calibrant.report._content import CheckRow, Report
 
 NO_GUARANTEE = (
-    "There are too few calibration rows for a distribution-free guarantee: 50 rows per bin are "
-    "needed."
+    "There are too few calibration rows for a distribution-free guarantee. At least 50 rows per "
+    "bin are needed."
 )
 
-_WEIGHTED = "No guarantee is given for rows with weights: its proof counts rows."
+_WEIGHTED = "There is no guarantee for weighted rows, because its proof counts rows."
 
 FEW_ROWS = 20
-"""Rows of a class below which its numbers mean little."""
+"""Number of rows below which the figures of a class are not reliable."""
 
 _SHIFT_LEVEL = 1e-3
-"""Of the test of label shift: a report is read once, so that one in a thousand is rare enough."""
+"""Level of the test of label shift. A low level keeps false warnings rare."""
 
 _TIED_SHARE = 0.5
-"""Of top probabilities that repeat another one: if most do, quantile bins are not equal."""
+"""Share of tied confidences above which quantile bins differ much in size."""
 
+_NEGLIGIBLE = 1e-4
+"""Reduction in log-loss, in nats, that a sentence shows as 0."""
 
 _OVERCONFIDENT = 0.01
-"""Mean confidence minus accuracy that is relevant: a percentage point."""
+"""Mean confidence minus accuracy that is relevant: one percentage point."""
 
 
 def verdict(
     before: Evaluation, gap: Interval, gain: Gain, method: str, last: str = ""
 ) -> tuple[str, str]:
-    """What calibration does, "good", "mixed" or "bad", and the sentences.
+    """The effect of calibration as "good", "mixed" or "bad", and in sentences.
 
-    ``gap`` is confidence minus accuracy, and ``last`` the sentence about the remaining error or
-    about errors that could have been missed.
+    ``gap`` is confidence minus accuracy. ``last`` is the sentence about remaining or possible
+    errors.
     """
-    sentences = [_state(before, gap), gain.sentence(method), last]
+    sentences = [_state(before, gap), gain_sentence(gain, method), last]
     return gain.judgement, " ".join(filter(None, sentences))
 
 
+def gain_sentence(gain: Gain, method: str) -> str:
+    """The change of the log-loss of held-out rows; the only figure of the improvement."""
+    change = f"from {format_number(gain.before)} to {format_number(gain.after)} on held-out rows"
+    if gain.judgement == "mixed":
+        # A reduction of 0.00001 nats would be shown in scientific notation, which distracts.
+        reduction = 0.0 if abs(gain.gain) < _NEGLIGIBLE else gain.gain
+        return (
+            f"It is uncertain whether calibration by {method} reduces log-loss, which changes "
+            f"{change} (reduction {format_number(reduction, signed=True)}, "
+            f"{format_percent(gain.level)} CI {format_interval(gain.low, gain.high, signed=True)})."
+        )
+    verb, sign = ("reduces", 1.0) if gain.judgement == "good" else ("increases", -1.0)
+    low, high = sorted((sign * gain.low, sign * gain.high))
+    return (
+        f"Calibration by {method} {verb} log-loss {change}, by {format_number(sign * gain.gain)} "
+        f"({format_percent(gain.level)} CI {format_interval(low, high)})."
+    )
+
+
 def remaining(gap: Interval, tests: Sequence[CheckRow], *, is_held_out: bool) -> tuple[bool, str]:
-    """Whether miscalibration remains after calibration, and a sentence about it.
+    """Whether miscalibration was detected after calibration, and a sentence about it.
 
     ``gap`` is confidence minus accuracy after calibration. Tests count only for rows that no fit
     has used: after cross-fitting they miss most of the remaining error.
     """
     if is_beyond(gap):
         kind = "overconfident" if gap.estimate > 0 else "underconfident"
-        size = abs(gap.estimate)
-        return True, f"The calibrated probabilities are still {kind}, by {size:.1%} on average."
+        size = format_percent(abs(gap.estimate))
+        return True, f"The calibrated probabilities are still {kind}, by {size} on average."
     if not is_held_out:
         return False, (
-            "All rows were used for the fit, so they cannot show whether miscalibration remains; "
-            "pass separate rows to fit on."
+            "Tests of cross-fitted rows cannot show whether miscalibration remains. Pass separate "
+            "rows to fit on."
         )
     if not shows_rest(tests):
         return False, "No remaining miscalibration was detected."
     worst = min(tests, key=lambda test: test.p_after)
     expected = worst.expected_after
-    noise = "" if expected is None else f", {expected:z.4f} expected under calibration"
+    noise = "" if expected is None else f" ({format_number(expected)} expected under calibration)"
     return True, (
-        f"Remaining miscalibration detected: {worst.title} {worst.statistic_after:z.4f}{noise}."
+        f"Remaining miscalibration detected: {worst.title}, statistic "
+        f"{format_number(worst.statistic_after)}{noise}."
     )
 
 
 def possible_sentence(possible: PossibleError) -> str:
-    """The largest errors that could have been missed."""
+    """The largest errors that the rows do not exclude."""
     rows = "1 row" if round(possible.rows) == 1 else f"{possible.rows:,.0f} rows"
     return (
-        f"Mean errors of up to {possible.overall:.1%} over all rows, and of up to "
-        f"{possible.worst:.1%} for predictions of {possible.name} ({rows}), cannot be excluded "
-        "(95% confidence)."
+        f"These rows do not exclude mean errors of up to {format_percent(possible.overall)} over "
+        f"all rows, and of up to {format_percent(possible.worst)} for predictions of "
+        f"{possible.name} ({rows}), with 95% confidence."
     )
 
 
@@ -94,7 +115,8 @@ def is_beyond(gap: Interval) -> bool:
 def _state(before: Evaluation, gap: Interval) -> str:
     """Overconfidence or underconfidence, if it is relevant and significant."""
     numbers = (
-        f"mean confidence {before.accuracy + gap.estimate:.1%}, accuracy {before.accuracy:.1%}"
+        f"mean confidence {format_percent(before.accuracy + gap.estimate)}, accuracy "
+        f"{format_percent(before.accuracy)}"
     )
     if is_beyond(gap):
         return f"{'Overconfident' if gap.estimate > 0 else 'Underconfident'}: {numbers}."
@@ -105,47 +127,50 @@ def cautions(
     proba: FloatArray,
     y: IntArray,
     classes: Sequence[str],
-    seen: FloatArray,
+    class_weights: FloatArray,
     shift: tuple[FloatArray, FloatArray],
-    remarks: Sequence[str],
+    fit_notes: Sequence[str],
 ) -> tuple[str, ...]:
-    """What to be careful about; ``seen`` are the calibration rows of each class, ``shift`` label
-    counts to compare.
+    """Warnings of a report.
+
+    ``class_weights`` are the numbers of calibration rows per class, and ``shift`` two label counts
+    to compare.
     """
     warnings = [
-        _never_seen(seen, classes),
-        _few_rows(seen, classes),
+        _missing_classes(class_weights, classes),
+        _few_rows(class_weights, classes),
         _label_shift(*shift),
         _ties(proba),
-        _certain(proba, y),
+        _zero_probabilities(proba, y),
     ]
-    return tuple(line for line in warnings if line) + tuple(remarks)
+    return tuple(line for line in warnings if line) + tuple(fit_notes)
 
 
-def _never_seen(seen: FloatArray, classes: Sequence[str]) -> str | None:
-    missing = [classes[k] for k in np.flatnonzero(seen == 0).tolist()]
+def _missing_classes(class_weights: FloatArray, classes: Sequence[str]) -> str | None:
+    missing = [classes[k] for k in np.flatnonzero(class_weights == 0).tolist()]
+    if not missing:
+        return None
     return (
-        f"Never seen in the calibration rows: {shortened(missing)}. Nothing is known about them."
-        if missing
-        else None
+        f"Classes without calibration rows: {shortened(missing)}. Their calibrated probabilities "
+        "cannot be checked."
     )
 
 
-def _few_rows(seen: FloatArray, classes: Sequence[str]) -> str | None:
+def _few_rows(class_weights: FloatArray, classes: Sequence[str]) -> str | None:
     few = [
-        f"{classes[k]} ({seen[k]:g})"
-        for k in np.flatnonzero((seen > 0) & (seen < FEW_ROWS)).tolist()
+        f"{classes[k]} ({class_weights[k]:g})"
+        for k in np.flatnonzero((class_weights > 0) & (class_weights < FEW_ROWS)).tolist()
     ]
+    if not few:
+        return None
     return (
-        f"Few calibration rows, fewer than {FEW_ROWS}: {shortened(few)}. Their own numbers mean "
-        f"little."
-        if few
-        else None
+        f"Few calibration rows (fewer than {FEW_ROWS}) for {shortened(few)}. The figures of these "
+        "classes are not reliable."
     )
 
 
 def _label_shift(fitted: FloatArray, evaluated: FloatArray) -> str | None:
-    """Whether two sets of rows, or a forecast and the truth, have different label frequencies."""
+    """Warn if two label counts have significantly different class frequencies."""
     table = np.array([fitted, evaluated])
     table = table[:, (table > 0).any(axis=0)]
     if (
@@ -155,8 +180,8 @@ def _label_shift(fitted: FloatArray, evaluated: FloatArray) -> str | None:
     ):
         return None
     return (
-        "Label shift: the classes are not as frequent here as in the calibration rows; see "
-        "calibrant.label_shift.adapt."
+        "Label shift: class frequencies differ from those of the calibration rows. Use "
+        "calibrant.label_shift.adapt to account for it."
     )
 
 
@@ -166,18 +191,19 @@ def _ties(proba: FloatArray) -> str | None:
     if share <= _TIED_SHARE:
         return None
     return (
-        f"Ties: {share:.0%} of the top probabilities repeat another one. Quantile bins "
-        f"cannot split them."
+        f"Ties: {format_percent(share)} of the confidences are repeated values. Quantile bins "
+        "cannot split them."
     )
 
 
-def _certain(proba: FloatArray, y: IntArray) -> str | None:
-    impossible = int((true_class(proba, y) == 0).sum())
-    if not impossible:
+def _zero_probabilities(proba: FloatArray, y: IntArray) -> str | None:
+    n_rows = int((true_class(proba, y) == 0).sum())
+    if not n_rows:
         return None
+    rows = "1 row" if n_rows == 1 else f"{n_rows:,} rows"
     return (
-        f"{impossible} row(s) gave their true class a probability of exactly 0; log-loss counts "
-        f"them as {EPS:g}."
+        f"The true class has a predicted probability of exactly 0 in {rows}. Log-loss uses {EPS:g} "
+        "instead."
     )
 
 
@@ -187,30 +213,34 @@ def facts(report: Report) -> str:
 
 
 def no_guarantee(report: Report) -> str:
-    """Why there is none."""
+    """Why there is no guarantee."""
     return _WEIGHTED if report.is_weighted else NO_GUARANTEE
 
 
 def ks_sentence(report: Report) -> str:
-    """The KS graph in words."""
+    """The KS graph in a sentence."""
     return (
-        f"KS error {report.ks.before_error:.4f} before and {report.ks.after_error:.4f} after "
-        f"calibration."
+        f"KS error {format_number(report.ks.before_error)} before and "
+        f"{format_number(report.ks.after_error)} after calibration."
     )
 
 
 def decomposition_sentence(report: Report) -> str:
-    """The decomposition in words."""
-    pairs = (("before", report.decomposition.before), ("after", report.decomposition.after))
-    sums = [
-        f"{when} {c + r:z.4f} = calibration {c:z.4f} + refinement {r:z.4f}"
+    """The decomposition in sentences."""
+    pairs = (("Before", report.decomposition.before), ("After", report.decomposition.after))
+    return " ".join(
+        f"{when} calibration, log-loss {format_number(c + r)} is the sum of calibration "
+        f"{format_number(c)} and refinement {format_number(r)}."
         for when, (c, r) in pairs
-    ]
-    return f"Log-loss {sums[0]}; {sums[1]}."
+    )
 
 
 def null_sentence(test: CheckRow) -> str:
-    """The null hypothesis of a test, and what holds of its p-values."""
+    """The null hypothesis of a test, and the validity of its p-values."""
     after = test.guarantee_after or test.guarantee
-    guarantee = test.guarantee if after == test.guarantee else f"{test.guarantee}; after: {after}"
-    return f"{test.null} ({guarantee})"
+    guarantee = (
+        test.guarantee
+        if after == test.guarantee
+        else f"{test.guarantee} before, {after} after calibration"
+    )
+    return f"{test.null[0].upper()}{test.null[1:]}. P-value: {guarantee}."

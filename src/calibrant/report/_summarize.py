@@ -1,7 +1,7 @@
-"""From scores and labels to the content of a report.
+"""Compute the content of a report from scores and labels.
 
 There is one pipeline for rows in memory and chunked rows: fit, predict held-out rows, add up sums
-over all of them, and draw rows for what needs the rows themselves. All rows in memory are drawn.
+over all of them, and draw the rows for methods that need single rows. All rows in memory are drawn.
 """
 
 from __future__ import annotations
@@ -54,17 +54,21 @@ def summarize(
     by: Any = None,
     rng: Rng = None,
 ) -> Report:
-    """What calibration does to a set of predictions.
+    """Report the effect of calibration on a set of predictions.
+
+    Pass labels and scores, and write the result by ``report.save("report.html")``. All figures are
+    for held-out rows.
 
     Parameters
     ----------
-    y_true : labels of shape (n,)
-    scores : scores of shape (n, K)
-        The rows to evaluate. Chunked scores (`calibrant.io.open_scores`, dask arrays) are added up
-        and not kept, except for some rows that are drawn at random. The report says which numbers
-        are those of all rows and which those of drawn rows.
+    y_true : array-like of shape (n,)
+        True labels.
+    scores : array-like of shape (n, K)
+        Scores to evaluate. Chunked scores (`calibrant.io.open_scores`, dask arrays) are added up
+        and not kept, except for some rows that are drawn at random. The report states which figures
+        use all rows and which use drawn rows.
     calibrator : unfitted calibrator, optional
-        By default `AutoCalibration`.
+        Calibrator to evaluate. By default `AutoCalibration`.
     calibration : (scores, labels) or (scores, labels, weights), optional
         Rows to fit on. By default the calibrator is cross-fitted: every row is evaluated with a
         calibrator that was fitted on other rows.
@@ -72,35 +76,43 @@ def summarize(
         Evaluate this calibrator, for example ``calibrant.load("model.json")``, and fit none. Pass
         rows that it was not fitted on.
     inputs : {"proba", "logits", "log_proba"}
-    sample_weight : weights of shape (n,), optional
-        How much each row counts. They are scaled to the effective number of rows (Kish). With
-        unequal weights the report has no intervals of accuracy, log-loss and Brier score and no
-        kernel test, because these draw rows one by one, and no guarantee.
-    classes : labels of the columns, optional
+        Kind of the scores.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, which are scaled to the effective number of rows (Kish). With unequal
+        weights the report has no guarantee, no kernel test and no confidence intervals of accuracy,
+        log-loss and Brier score, because these methods resample single rows.
+    classes : array-like of shape (K,), optional
+        Labels of the score columns.
     method, name, command : str
-        What the calibrator and the data are called (the calibrator by its class unless given), and
-        the command that made the report, if one did.
+        Name of the calibrator (by default its class), name of the data, and the command that wrote
+        the report, if there is one.
     cv : int
-        Folds of cross-fitting.
+        Number of folds of cross-fitting.
     n_bins : int
+        Number of bins of ECE, MCE and reliability diagrams.
     n_resamples : int
-        Of tests and intervals.
+        Number of resamples of tests and confidence intervals.
     random_state : int, optional
-        The same as ``rng``, by the name that estimators have for it.
-    by : groups of shape (n,), or dict or data frame of such columns, optional
-        Each group is also evaluated, as by ``evaluate(..., by=...)``.
+        Alias of ``rng``, as in scikit-learn.
+    by : array-like of shape (n,), or dict or data frame of such columns, optional
+        Groups that are also evaluated one by one, as by ``evaluate(..., by=...)``.
     rng : int, Generator or None
-        Decides folds, draws and resamples; None is 0, so that a report is the same when it is made
-        again.
+        Seed for folds, draws and resamples. None means 0, so reports are reproducible.
 
     Returns
     -------
     Report
 
+    See Also
+    --------
+    calibrant.compare : Compare several calibrators by cross-validation.
+    calibrant.evaluate : Measures of one set of predictions.
+    render : Write a report to a file.
+
     Notes
     -----
-    Costs cv + 1 fits of the calibrator, ten of structured scaling for the decomposition, and the
-    resampling of tests.
+    A report takes ``cv + 1`` fits of the calibrator, ten fits of structured scaling for the
+    decomposition, and the resampling of tests.
 
     Examples
     --------
@@ -109,8 +121,8 @@ def summarize(
     >>> data = digits_predictions()
     >>> scaling = TemperatureScaling()
     >>> report = summarize(data.val_labels, data.val_proba, calibrator=scaling, n_resamples=99)
-    >>> report.judgement
-    'good'
+    >>> report.action
+    'Use the calibrated probabilities.'
     """
     if model is not None:
         check_model(model, inputs, calibrator, calibration)
@@ -118,7 +130,10 @@ def summarize(
     chosen, method = choose_calibrator(calibrator if model is None else model, method)
     seed = as_seed(one_seed(rng, random_state)) or 0
     request = Request(chosen, inputs, method, name, command, classes, cv, n_bins, n_resamples, seed)
-    request = request._replace(is_fitted=model is not None)
+    request = request._replace(
+        is_fitted=model is not None,
+        has_fit_weights=calibration is not None and any(w is not None for w in calibration[2:]),
+    )
     groups = {} if by is None else as_columns(by)
     columns = tuple(groups.values())
     sample, labels = as_sample(
@@ -131,14 +146,14 @@ def summarize(
 
 
 def _summarize(
-    given: ReportRows,
+    original: ReportRows,
     training: ReportRows | None,
     labels: AnyArray,
     groups: tuple[str, ...],
     request: Request,
 ) -> Report:
     """The report of rows; without training rows the calibrator is cross-fitted."""
-    rows = given.effective()
+    rows = original.effective()
     training = None if training is None else training.effective()
     request = request.set_up(rows.sample.n_columns)
     fits = fit_rows(rows, training, request)
@@ -151,14 +166,14 @@ def _summarize(
     if groups:
         both = predicted.rescored(before_of), predicted.rescored(after_of)
         table = group_table(*both, groups, request.n_bins)
-    note = None  # the rows of the fit of a fitted calibrator are not known
+    note = None  # the calibration rows of a calibrator that was fitted before are not known
     if not request.is_fitted:
-        note = guarantee_note(given if training is None else training, labels, request.inputs)
-    return _compose(case, given, note, table)
+        note = guarantee_note(original if training is None else training, labels, request.inputs)
+    return _compose(case, original, note, table)
 
 
 def _compose(
-    case: Case, given: ReportRows, guarantee: GuaranteeNote | None, groups: MapTable | None
+    case: Case, original: ReportRows, guarantee: GuaranteeNote | None, groups: MapTable | None
 ) -> Report:
     """The content of a report."""
     request, findings, names = case.request, case.findings, case.names
@@ -179,34 +194,36 @@ def _compose(
         guarantee=guarantee,
         map=describe(case.fits.model, names),
         warnings=_warnings(case),
-        how=how_sentences(case, given.sample),
-        code=code_lines(request, is_held_out=case.fits.is_held_out),
+        how=how_sentences(case, original.sample),
+        code=code_lines(
+            request, is_held_out=case.fits.is_held_out, is_weighted=has_weights(original.sample)
+        ),
         version=__version__,
         groups=groups,
-        is_weighted=has_weights(given.sample),
+        is_weighted=has_weights(original.sample),
     )
 
 
 def _conclude(case: Case, tests: Sequence[CheckRow]) -> dict[str, str]:
-    """What to do and why; see `Report`."""
+    """The recommendation and the verdict of a report; see `Report`."""
     findings, method, gain = case.findings, case.request.method, case.findings.gain
     is_held_out = case.fits.is_held_out
-    has_rest, rest = remaining(findings.gaps[1], tests, is_held_out=is_held_out)
+    has_rest, sentence = remaining(findings.gaps[1], tests, is_held_out=is_held_out)
     possible = possible_error(case.drawn, case.names)
-    last = rest if gain.judgement == "good" else ""
+    last = sentence if gain.judgement == "good" else ""
     if gain.judgement == "mixed" and not shows_error(tests):
         last = possible_sentence(possible)
-    judgement, sentence = verdict(findings.evaluations[0], findings.gaps[0], gain, method, last)
+    effect, text = verdict(findings.evaluations[0], findings.gaps[0], gain, method, last)
     action, advice = advise(
         findings.n_samples, gain, tests, method, possible=possible.worst, has_rest=has_rest
     )
-    return {"action": action, "advice": advice, "verdict": sentence, "judgement": judgement}
+    return {"action": action, "advice": advice, "verdict": text, "judgement": effect}
 
 
 def _warnings(case: Case) -> tuple[str, ...]:
-    """Warnings about the rows that count, and about the fits."""
-    is_counted = case.drawn.weight > 0
-    rows = case.drawn if is_counted.all() else case.drawn.subset(is_counted)
+    """Warnings about rows of positive weight, and about the fits."""
+    is_positive = case.drawn.weight > 0
+    rows = case.drawn if is_positive.all() else case.drawn.subset(is_positive)
     fitted = case.fits.class_weights
     shift = fitted, case.rows.sample.class_weights
     return cautions(rows.before, rows.y, case.names, fitted, shift, case.fits.notes)

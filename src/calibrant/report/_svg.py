@@ -1,5 +1,7 @@
-"""The charts of a report as inline SVG: they print, need no JavaScript, and take their colors from
-the style of the page, so that a dark scheme and paper are served by one drawing.
+"""The charts of a report as inline SVG.
+
+Charts print and need no JavaScript. Their colors come from the style of the page, so one drawing
+serves light and dark schemes and paper.
 """
 
 from __future__ import annotations
@@ -9,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from calibrant._output.numbers import format_number, format_percent
 from calibrant.report._content import Curve, Decomposition, KsGraph, Reliability
 
 _WHEN = ("before", "after")
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 30, 46
 _LEAST_RADIUS, _MOST_RADIUS = 2.0, 9.0
-"""Of points, in pixels: of a bin with one row of many, and of the largest bin."""
+"""Radius of points in pixels, for a bin with very few rows and for the largest bin."""
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _BAR = 0.016
@@ -23,7 +26,7 @@ _BAR = 0.016
 
 @dataclass(frozen=True)
 class _Plane:
-    """A chart's rectangle: numbers to places."""
+    """The area of a chart, with the coordinates of numbers."""
 
     width: int
     height: int
@@ -40,7 +43,7 @@ class _Plane:
         return self.height - _BOTTOM - (value - low) / (high - low) * inner
 
     def drawn(self, label: str, *parts: str) -> str:
-        """The picture; ``label`` is what is read aloud instead of it."""
+        """The chart; screen readers read ``label``."""
         return (
             f'<svg viewBox="0 0 {self.width} {self.height}" role="img" '
             f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
@@ -55,9 +58,9 @@ def reliability_svg(diagram: Reliability, label: str) -> str:
     most = max((*diagram.before.count, *diagram.after.count), default=1.0)
     parts = [
         _frame(plane, "predicted probability", "observed frequency"),
-        _path(plane, ((0.0, 0.0), (1.0, 1.0)), "honest"),
+        _path(plane, ((0.0, 0.0), (1.0, 1.0)), "calibrated"),
         *(_points(plane, getattr(diagram, when), when, most) for when in _WHEN),
-        _legend(plane, [*((when, when) for when in _WHEN), ("honest", "honest")]),
+        _legend(plane, [*((when, when) for when in _WHEN), ("calibrated", "perfect calibration")]),
     ]
     return plane.drawn(label, *parts)
 
@@ -79,10 +82,13 @@ def _point(
 ) -> str:
     x, y, radius = plane.across(score), plane.up(share), _radius(rows, most)
     label = (
-        f"{when}: predicted {score:.1%}, observed {share:.1%}, 95% interval {low:.1%} to "
-        f"{high:.1%}, {rows:,.0f} rows"
+        f"{when}: mean probability {format_percent(score)}, observed frequency "
+        f"{format_percent(share)} (95% CI {format_percent(low)} to {format_percent(high)}), "
+        f"{_row_text(rows)}"
     )
-    faint = 0.15 + 0.5 * math.sqrt(rows / max(most, 1.0))  # few rows have the longest bars
+    faint = 0.15 + 0.5 * math.sqrt(
+        rows / max(most, 1.0)
+    )  # bins with few rows have the longest bars
     bar = (
         f'<path class="whisker" opacity="{faint:.2f}" '
         f'd="M{x:.1f} {plane.up(low):.1f}V{plane.up(high):.1f}"/>'
@@ -95,6 +101,10 @@ def _point(
     return f'<g class="point {when}"><title>{label}</title>{bar}{mark}</g>'
 
 
+def _row_text(rows: float) -> str:
+    return "1 row" if rows == 1 else f"{rows:,.0f} rows"
+
+
 def _diamond(x: float, y: float, r: float) -> str:
     return f'<path d="M{x - r:.1f} {y:.1f}l{r:.1f} {-r:.1f} {r:.1f} {r:.1f} {-r:.1f} {r:.1f}Z"/>'
 
@@ -104,7 +114,7 @@ def _radius(rows: float, most: float) -> float:
 
 
 def counts_svg(diagram: Reliability, label: str) -> str:
-    """Rows by what was reported, before and after side by side."""
+    """Number of rows by predicted probability, before and after."""
     most = max((*diagram.before.count, *diagram.after.count), default=1.0)
     plane = _Plane(380, 420, (-0.03, 1.03), (0.0, _ceiling(most)))
     bars = [
@@ -112,24 +122,25 @@ def counts_svg(diagram: Reliability, label: str) -> str:
         for when, shift in (("before", -_BAR), ("after", 0.0))
         for bar in _bars(plane, getattr(diagram, when), when, shift)
     ]
-    frame = _frame(plane, "reported probability", "rows", ticks=(0.0, 0.25, 0.5, 0.75, 1.0))
+    frame = _frame(plane, "predicted probability", "rows", ticks=(0.0, 0.25, 0.5, 0.75, 1.0))
     return plane.drawn(label, frame, *bars, _legend(plane, [(when, when) for when in _WHEN]))
 
 
 def _bars(plane: _Plane, curve: Curve, when: str, shift: float) -> Iterator[str]:
     for score, rows in zip(curve.score, curve.count, strict=True):
-        x, title = (score + shift, score + shift + _BAR), f"{when}: {rows:,.0f} rows at {score:.1%}"
+        x = (score + shift, score + shift + _BAR)
+        title = f"{when}: {_row_text(rows)} with mean probability {format_percent(score)}"
         yield _rectangle(plane, x, (0.0, rows), when, title)
 
 
 def ks_svg(graph: KsGraph, label: str) -> str:
-    """Confidences minus outcomes, added up over rows in the order of their confidence."""
+    """Cumulative confidence minus correctness, over rows ordered by confidence."""
     lines = {when: getattr(graph, when) for when in _WHEN}
     reach = max((abs(value) for line in lines.values() for value in line), default=0.0)
     edge = _ceiling(max(reach, 1e-4))
     plane = _Plane(960, 320, (0.0, 1.0), (-edge, edge))
-    frame = _frame(plane, "share of rows, least sure first", "confidences minus outcomes")
-    zero = _path(plane, ((0.0, 0.0), (1.0, 0.0)), "honest")
+    frame = _frame(plane, "share of rows, lowest confidence first", "cumulative difference")
+    zero = _path(plane, ((0.0, 0.0), (1.0, 0.0)), "calibrated")
     drawn = [
         _path(plane, tuple(zip(graph.share, line, strict=True)), f"{when} line")
         for when, line in lines.items()
@@ -138,7 +149,7 @@ def ks_svg(graph: KsGraph, label: str) -> str:
 
 
 def decomposition_svg(parts: Decomposition, label: str) -> str:
-    """A score as miscalibration and refinement; a negative miscalibration has no bar."""
+    """A score as calibration and refinement; a negative calibration part has no bar."""
     most = max(sum(map(abs, pair)) for pair in (parts.before, parts.after))
     plane = _Plane(960, 170, (0.0, _ceiling(most or 1.0)), (0.0, 2.0))
     bars = []
@@ -147,12 +158,14 @@ def decomposition_svg(parts: Decomposition, label: str) -> str:
         width = max(calibration, 0.0)
         end, y = max(width, width + refinement), (1.15 - place, 1.85 - place)
         bars += [
-            _rectangle(plane, (0.0, width), y, "before", f"calibration: {calibration:.5f}"),
-            _rectangle(plane, (width, end), y, "after", f"refinement: {refinement:.5f}"),
+            _rectangle(
+                plane, (0.0, width), y, "before", f"calibration {format_number(calibration)}"
+            ),
+            _rectangle(plane, (width, end), y, "after", f"refinement {format_number(refinement)}"),
             f'<text class="name" x="{_LEFT - 8}" y="{plane.up(1.5 - place) + 4:.1f}" '
             f'text-anchor="end">{when}</text>',
         ]
-    names = [("before", "calibration error (can be corrected)"), ("after", "refinement")]
+    names = [("before", "calibration (can be corrected)"), ("after", "refinement")]
     frame = _frame(plane, "log-loss", "", has_rows=False)
     return plane.drawn(label, frame, *bars, _legend(plane, names, shape="square"))
 
@@ -175,7 +188,7 @@ def _frame(
     has_rows: bool = True,
     ticks: Sequence[float] | None = None,
 ) -> str:
-    """Grid, numbers and titles of the axes."""
+    """Grid, tick labels and titles of the axes."""
     columns = _ticks(*plane.x) if ticks is None else ticks
     rows = _ticks(*plane.y) if has_rows else ()
     bottom, right = plane.height - _BOTTOM, plane.width - _RIGHT
@@ -196,15 +209,15 @@ def _frame(
 
 
 def _tick(x: float, y: float, anchor: str, value: float) -> str:
-    shown = f"{value / 1e6:,.6g}M" if abs(value) >= 1e6 else f"{value:,.6g}"
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown}</text>'
+    text = f"{value / 1e6:,.6g}M" if abs(value) >= 1e6 else f"{value:,.6g}"
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'
 
 
 def _legend(plane: _Plane, entries: Sequence[tuple[str, str]], shape: str = "point") -> str:
     parts, x, y = [], float(_LEFT + 4), 14.0
     for kind, name in entries:
-        if kind == "honest":
-            mark = f'<path class="honest" d="M{x - 5:.0f} {y}H{x + 9:.0f}"/>'
+        if kind == "calibrated":
+            mark = f'<path class="calibrated" d="M{x - 5:.0f} {y}H{x + 9:.0f}"/>'
         elif kind == "before" and shape == "point":
             mark = f'<g class="before">{_diamond(x, y, 6.0)}</g>'
         elif shape == "point":
@@ -221,15 +234,15 @@ def _path(plane: _Plane, points: Sequence[tuple[float, float]], kind: str) -> st
     return f'<path class="{kind}" d="M{places}"/>' if points else ""
 
 
-def _ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """About ``wanted`` round numbers between two.
+def _ticks(low: float, high: float, n_ticks: int = 5) -> list[float]:
+    """About ``n_ticks`` round numbers between ``low`` and ``high``.
 
     Examples
     --------
     >>> _ticks(0.0, 1.0), _ticks(-0.02, 0.02)
     ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [-0.02, -0.01, 0.0, 0.01, 0.02])
     """
-    step = _round_up((high - low) / wanted)
+    step = _round_up((high - low) / n_ticks)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(place * step, 12) + 0.0 for place in range(first, last + 1)]
 
@@ -241,6 +254,6 @@ def _round_up(value: float) -> float:
 
 
 def _ceiling(value: float) -> float:
-    """A round number above, so that an axis ends at one."""
+    """A round number of at least ``value``, for the end of an axis."""
     step = _round_up(value / 5)
     return math.ceil(value / step - 1e-9) * step

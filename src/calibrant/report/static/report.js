@@ -1,20 +1,20 @@
 "use strict";
-/* The page says everything without this: here charts are chosen instead of all shown, and tables sorted. */
+/* Optional: selects one chart instead of showing all of them, and sorts tables. */
 (function () {
   const panels = Array.from(document.querySelectorAll(".panel"));
   const choice = document.getElementById("class-choice");
   const notion = () => document.querySelector("input[name=notion]:checked").value;
 
   function fillClasses() {
-    const own = panels.filter((panel) => panel.dataset.notion === notion() && panel.dataset.column);
+    const choices = panels.filter((panel) => panel.dataset.notion === notion() && panel.dataset.column);
     choice.replaceChildren();
-    own.forEach((panel) => {
+    choices.forEach((panel) => {
       const option = document.createElement("option");
       option.value = panel.dataset.column;
       option.textContent = panel.dataset.name;
       choice.append(option);
     });
-    choice.parentElement.hidden = own.length === 0;
+    choice.parentElement.hidden = choices.length === 0;
   }
 
   function show() {

@@ -1,0 +1,78 @@
+"""Format the numbers that users read: in sentences, tables, reports and on the terminal."""
+
+from __future__ import annotations
+
+from math import floor, isfinite, log10
+
+_DIGITS = 3
+"""Significant digits of visible numbers."""
+
+_SMALLEST = 1e-5
+"""Smaller absolute values are shown as 0: they are rounding errors, or too small to matter."""
+
+_SMALLEST_FIXED = 1e-4
+"""Smaller absolute values are shown in scientific notation."""
+
+_SMALLEST_P_VALUE = 0.001
+
+
+def format_number(value: float, *, signed: bool = False) -> str:
+    """Three significant digits; large numbers as integers, and never a negative zero.
+
+    ``signed`` also writes the sign of positive numbers.
+
+    Examples
+    --------
+    >>> [format_number(value) for value in (0.17423, 9.996, 1234.5, -1e-9)]
+    ['0.174', '10.0', '1,234', '0']
+    >>> format_number(0.02, signed=True)
+    '+0.0200'
+    """
+    if not isfinite(value):
+        return f"{value:+}" if signed else str(value)
+    size = abs(value)
+    if size < _SMALLEST:
+        return "0"
+    sign = "+" if signed else ""
+    if size < _SMALLEST_FIXED:
+        return f"{value:{sign}.{_DIGITS - 1}e}"
+    # Rounding may add a digit (9.996 becomes 10.0), so decimals are counted on the rounded value.
+    rounded = float(f"{size:.{_DIGITS - 1}e}")
+    decimals = _DIGITS - 1 - floor(log10(rounded))
+    return f"{value:{sign},.{max(decimals, 0)}f}"
+
+
+def format_interval(low: float, high: float, *, signed: bool = False) -> str:
+    """Both ends of an interval.
+
+    Examples
+    --------
+    >>> format_interval(1.1, 1.979)
+    '1.10 to 1.98'
+    """
+    return f"{format_number(low, signed=signed)} to {format_number(high, signed=signed)}"
+
+
+def format_percent(share: float) -> str:
+    """A share as a percentage of three significant digits; more if it would be rounded to 100%.
+
+    Examples
+    --------
+    >>> [format_percent(share) for share in (0.95, 0.98912, 0.00051, 0.9999)]
+    ['95%', '98.9%', '0.051%', '99.99%']
+    """
+    if abs(share) < _SMALLEST:
+        return "0%"
+    text = f"{100.0 * share:.{_DIGITS}g}"
+    return f"{100.0 * share:.{2 * _DIGITS}g}%" if text == "100" else f"{text}%"
+
+
+def format_p_value(value: float) -> str:
+    """A p-value; values below 0.001 are not distinguished.
+
+    Examples
+    --------
+    >>> [format_p_value(value) for value in (0.0432, 1e-12)]
+    ['0.0432', '<0.001']
+    """
+    return f"<{_SMALLEST_P_VALUE}" if value < _SMALLEST_P_VALUE else format_number(value)

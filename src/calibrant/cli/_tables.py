@@ -1,0 +1,144 @@
+"""Tables of results for the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from calibrant._output.numbers import format_interval, format_number
+from calibrant._validation import printable
+
+if TYPE_CHECKING:  # each command imports the results that it shows
+    from calibrant.cli._output import Output
+    from calibrant.metrics import Evaluation, TopEvaluation
+    from calibrant.report import Estimate, Report
+    from calibrant.selection import Comparison
+
+_COMPARISON_NOTE = (
+    "Metrics are computed on all held-out rows. Lower is better, except for accuracy. The "
+    "reduction in log-loss is relative to {first}; calibration helps if its confidence interval is "
+    "above 0."
+)
+_GROUP_NOTE = "The confidence intervals of groups are not adjusted for the number of groups."
+_SELECTION_NOTE = (
+    "The best of several methods looks better than it is. Evaluate it on rows that were not used "
+    "to select it."
+)
+
+
+def before_after(before: Evaluation | TopEvaluation, after: Evaluation | TopEvaluation) -> Table:
+    """Metrics of two evaluations side by side."""
+    from calibrant.metrics.registry import METRICS
+
+    rows = []
+    for name in before.to_dict():
+        if name in METRICS:
+            pair = (getattr(evaluation, name) for evaluation in (before, after))
+            cells = ("-" if value is None else format_number(value) for value in pair)
+            rows.append([METRICS[name].title, *cells])
+    return _table(("", "before", "after"), rows)
+
+
+def report_table(report: Report) -> Table:
+    """Measures of a report before and after calibration, with confidence intervals."""
+    rows = [
+        [row.title, *_with_interval(row.before), *_with_interval(row.after)]
+        for row in report.metrics
+    ]
+    return _table(("", "before", "95% CI", "after", "95% CI"), rows)
+
+
+def _with_interval(estimate: Estimate) -> tuple[str, str]:
+    if estimate.low is None or estimate.high is None:
+        return format_number(estimate.value), ""
+    return format_number(estimate.value), format_interval(estimate.low, estimate.high)
+
+
+def show_evaluation(result: Any, output: Output) -> None:
+    """Print an evaluation; groups are a table on a terminal and plain text for a pipe."""
+    from calibrant.metrics import GroupedEvaluation
+
+    if output.is_terminal and isinstance(result, GroupedEvaluation):
+        output.show(_table(result.header, result.rows()), "", result.note())
+    else:
+        output.show(str(result))
+
+
+def show_comparison(result: Comparison, output: Output) -> None:
+    """Print a comparison: tables on a terminal, Markdown for a pipe."""
+    if not output.is_terminal:
+        output.show(str(result))
+        return
+    _show_tables(result, output, has_titles=len(result.datasets) > 1)
+    output.show("", _COMPARISON_NOTE.format(first=printable(result.methods[0])))
+    if result.by_group is not None:
+        output.show("")
+        _show_tables(result.by_group, output, has_titles=True)
+        output.show("", _GROUP_NOTE)
+    if len(result.methods) > 2:
+        output.show("", _SELECTION_NOTE)
+    output.show(*result.notes)
+
+
+def _show_tables(result: Comparison, output: Output, *, has_titles: bool) -> None:
+    for place, name in enumerate(result.datasets):
+        if has_titles:
+            output.show(*([""] if place else []), name)
+        titles, rows = _comparison_cells(result, place)
+        whole = _table(titles, rows, has_names=True)
+        if output.measure(whole).maximum <= output.out.width:
+            output.show(whole)
+            continue
+        # The last two columns are about the reduction in log-loss.
+        metrics, reduction = (
+            _table(
+                [titles[k] for k in columns],
+                [[row[k] for k in columns] for row in rows],
+                has_names=True,
+            )
+            for columns in (range(len(titles) - 2), (0, -2, -1))
+        )
+        output.show(metrics, "", reduction)
+
+
+def _comparison_cells(result: Comparison, place: int) -> tuple[list[str], list[list[str]]]:
+    """Titles and rows of the table of one data set."""
+    from calibrant.metrics.registry import METRICS
+
+    titles = ["method"]
+    titles += [METRICS[name].title if name in METRICS else name for name in result.metrics]
+    rows = []
+    for m, method in enumerate(result.methods):
+        values = [format_number(value) for value in result.mean[place, m].tolist()]
+        gain = result.gains[result.datasets[place], method, "log_loss"]
+        reduction = [
+            format_number(gain.gain, signed=True),
+            format_interval(gain.low, gain.high, signed=True),
+        ]
+        # The first method is uncalibrated, so it has no reduction in log-loss.
+        rows.append([method, *values, *(reduction if m else ["", ""])])
+    return [*titles, "log-loss reduction", "95% CI"], rows
+
+
+def _table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], *, has_names: bool = False
+) -> Table:
+    """A table without lines: the first column is text, the others are numbers.
+
+    ``has_names`` keeps the cells of the first column on one line.
+    """
+    table = Table(box=None, pad_edge=False)
+    for place, title in enumerate(titles):
+        # Titles are wrapped to the width of the cells, so they do not widen the table.
+        width = max([len(row[place]) for row in rows] + [len(word) for word in title.split()] + [1])
+        lines = textwrap.wrap(title, width, break_long_words=False, break_on_hyphens=False)
+        justify: Any = "right" if place else "left"
+        no_wrap = has_names and place == 0
+        table.add_column(escape("\n".join(lines)), justify=justify, no_wrap=no_wrap)
+    for row in rows:
+        table.add_row(*(escape(printable(cell)) for cell in row))
+    return table

@@ -1,0 +1,137 @@
+"""The terms of a report and their explanations: one table for all measures, tests and columns."""
+
+from __future__ import annotations
+
+from calibrant.report._content import (
+    CLASS_COLUMNS,
+    CURVE_COLUMNS,
+    GUARANTEE_COLUMNS,
+    METRIC_COLUMNS,
+    TEST_COLUMNS,
+    Report,
+)
+
+MEASURES = {
+    "accuracy": "Share of rows whose predicted class is the true class.",
+    "log_loss": "Mean of -log(predicted probability of the true class). Lower is better.",
+    "brier_score": "Mean squared difference between the predicted probabilities and the true "
+    "class, summed over classes. Lower is better.",
+    "confidence-l2": "Root mean squared difference between confidence and accuracy in bins, "
+    "corrected for sampling noise. 0 is perfect.",
+    "class-wise-l2": "Root mean squared difference between the probability of a class and its "
+    "frequency in bins, over all classes, corrected for sampling noise. 0 is perfect.",
+    "top-label-l2": "Root mean squared difference between confidence and accuracy in bins of each "
+    "predicted class, corrected for sampling noise. 0 is perfect.",
+    "conf_ece": "Expected calibration error: mean absolute difference between confidence and "
+    "accuracy in bins, weighted by rows. 0 is perfect, but sampling noise makes it positive.",
+    "cw_ece": "Expected calibration error of the probability of each class, averaged over classes. "
+    "Sampling noise makes it positive.",
+    "tl_ece": "Expected calibration error of the confidence among the rows of each predicted "
+    "class, averaged over rows. Sampling noise makes it positive.",
+    "mce": "Maximum calibration error: largest absolute difference between confidence and accuracy "
+    "in any bin. A bin with few rows can determine it.",
+    "ks": "Largest absolute value of the cumulative difference between confidence and correctness, "
+    "with rows ordered by confidence. It needs no bins.",
+    "confidence_on_errors": "Mean confidence of the rows that are predicted incorrectly.",
+    "doubt_on_correct": "Mean of 1 - confidence of the rows that are predicted correctly.",
+    "averaged_two_bin_error": "Squared mean errors of the rows below and above a threshold of the "
+    "probability, averaged over thresholds and classes. The true probabilities minimize it in "
+    "expectation.",
+    "cutoff_calibration_error": "Largest benefit per row, for benefits between 0 and 1, that a "
+    "different threshold of the confidence could add. Sampling noise makes it positive.",
+}
+"""Explanations of measures by the name of the metric."""
+
+TESTS = {
+    "conf_ece": "Compares the ECE of the confidence with its values for simulated labels that are "
+    "drawn from the predicted probabilities.",
+    "cw_ece": "Compares the class-wise ECE with its values for simulated labels that are drawn "
+    "from the predicted probabilities.",
+    "tl_ece": "Compares the top-label ECE with its values for simulated labels that are drawn from "
+    "the predicted probabilities.",
+    "predicted-class": "Compares mean confidence and accuracy among the rows of each predicted "
+    "class; the statistic is the largest difference in standard errors.",
+    "kernel": "Tests all probabilities of a row at once by a kernel calibration error. The "
+    "statistic is unbiased, so it can be negative.",
+}
+"""Explanations of tests by their name."""
+
+COLUMNS = {
+    "Measure": "Quantity that is compared before and after calibration.",
+    "Before": "Value for the original probabilities.",
+    "After": "Value for the calibrated probabilities of held-out rows.",
+    "Note": "How the value or its 95% confidence interval (CI) was computed.",
+    "Stage": "Before or after calibration.",
+    "Mean probability": "Mean predicted probability of the rows in a bin.",
+    "Observed frequency": "Share of the rows in a bin for which the event occurred.",
+    "Lower": "Lower end of the 95% confidence interval.",
+    "Upper": "Upper end of the 95% confidence interval.",
+    "Rows": "Number of rows, or the sum of their weights.",
+    "Class": "Label of a score column.",
+    "Predicted rows": "Number of rows for which the class has the highest probability.",
+    "Class-wise ECE before": "ECE of the probability of this class, before calibration.",
+    "Class-wise ECE after": "ECE of the probability of this class, after calibration.",
+    "Top-label ECE before": "ECE of the confidence in rows that are predicted as this class, "
+    "before calibration.",
+    "Top-label ECE after": "ECE of the confidence in rows that are predicted as this class, after "
+    "calibration.",
+    "Test": "Test of the hypothesis that the probabilities are calibrated.",
+    "Statistic before": "Test statistic of the original probabilities.",
+    "Expected before": "Mean of the statistic if the original probabilities were calibrated.",
+    "Statistic after": "Test statistic of the calibrated probabilities.",
+    "Expected after": "Mean of the statistic if the calibrated probabilities were exact.",
+    "p-value before": "Probability of a statistic at least this large if the original "
+    "probabilities were calibrated; adjusted for the number of tests (Holm).",
+    "p-value after": "The same for the calibrated probabilities.",
+    "Null hypothesis": "Hypothesis that a small p-value rejects, and the validity of the p-value: "
+    "exact, finite-sample (never too small), asymptotic (for many rows) or heuristic.",
+    "Predicted class": "Class that the guaranteed calibrator predicts.",
+    "Probability": "Probability that the guaranteed calibrator reports for this class.",
+    "Group": "Value of the group columns.",
+    "Accuracy": "Share of rows whose predicted class is the true class.",
+    "Gap before": "Mean confidence minus accuracy in the group, before calibration.",
+    "Gap after": "Mean confidence minus accuracy in the group, after calibration.",
+    "Finding after": "Whether the confidence interval of the gap after calibration excludes 0.",
+    "Base calibrator": "Calibrator whose predictions are averaged.",
+    "Weight": "Weight of a base calibrator in the average.",
+    "Out-of-fold log-loss": "Log-loss of a base calibrator in cross-validation on its calibration "
+    "rows.",
+    "Factor": "Factor of the log-probability of the class.",
+    "Offset": "Number that is added to the scaled log-probability of the class.",
+    "Intercept": "Number that is added to the transformed log-probability of the class.",
+    "c": "Intercept of the class in the canonical form of Dirichlet calibration.",
+}
+"""Explanations of columns by their label."""
+
+GENERAL = {
+    "Confidence": "Highest predicted probability of a row.",
+    "Held-out rows": "Rows that were not used to fit the calibrator that predicts them.",
+    "Cross-fitting": "The rows are split into folds, and each fold is predicted by a calibrator "
+    "that was fitted on the other folds.",
+    "Calibration (of log-loss)": "Part of the log-loss that cross-fitted structured scaling "
+    "removes. Sampling noise can make it negative.",
+    "Refinement": "Part of the log-loss that remains after this correction.",
+    "95% CI": "95% confidence interval.",
+}
+"""Terms that every report uses."""
+
+
+def glossary(report: Report) -> tuple[tuple[str, str], ...]:
+    """The terms of a report with their explanations, in the order of its sections."""
+    terms = dict(GENERAL)
+    terms |= {row.title: MEASURES[row.name] for row in report.metrics}
+    terms |= {test.title: TESTS[test.name] for test in report.tests}
+    terms |= {label: COLUMNS[label] for label in column_labels(report)}
+    return tuple(terms.items())
+
+
+def column_labels(report: Report) -> tuple[str, ...]:
+    """Labels of all columns of a report, without those that are names of classes."""
+    labels = [*METRIC_COLUMNS, *CURVE_COLUMNS, *CLASS_COLUMNS]
+    labels += [] if report.groups is None else report.groups.header
+    labels += TEST_COLUMNS
+    labels += [] if report.guarantee is None else GUARANTEE_COLUMNS
+    for table in report.map.tables:
+        # Matrices have a column per class between the first and the last one.
+        labels += [label for label in table.header if label in COLUMNS]
+    return tuple(dict.fromkeys(labels))
