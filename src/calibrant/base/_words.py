@@ -80,8 +80,8 @@ def _sentence(title: str, values: dict[str, str]) -> str:
 
 def _settings(model: Any) -> dict[str, str]:
     """Parameters except for those that describe the data."""
-    given = model.get_params(deep=False)
-    return {k: repr(v) for k, v in given.items() if k not in ("classes", "inputs")}
+    parameters = model.get_params(deep=False)
+    return {k: repr(v) for k, v in parameters.items() if k not in ("classes", "inputs")}
 
 
 def _fitted_numbers(model: Any) -> dict[str, str]:
