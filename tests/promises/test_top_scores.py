@@ -106,7 +106,7 @@ def test_t10_with_an_unknown_rest_the_temperature_is_of_rows_whose_truth_is_know
     alone = TemperatureScaling(inputs="logits").fit(top.log_proba[known], place)
     assert model.temperature_ == pytest.approx(alone.temperature_, rel=1e-9)
     assert model.predict_proba(top).log_rest is None
-    with pytest.raises(ValueError, match="up to a constant"):
+    with pytest.raises(ValueError, match="cannot be computed, because the tail mass is unknown"):
         evaluate(y, top)
 
 
