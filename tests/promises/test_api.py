@@ -194,7 +194,7 @@ def test_s5_everything_that_is_fitted_explains_itself(features, digits):
     lines = pairs.calibrator_.explain().splitlines()
     assert lines[0].startswith("CrossFitted. The average of 3 fits of TemperatureScaling")
     for calibrator, line in zip(pairs.calibrators_, lines[1:], strict=True):
-        assert f"the temperature {calibrator.temperature_:.4g}" in line
+        assert f"the temperature {calibrator.temperature_:.3g}" in line
     one = CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
     assert one.explain().startswith("The average of 11 fits of GaussianNB predicts")
     assert one.explain().endswith(one.calibrator_.explain())
@@ -216,7 +216,7 @@ def test_s15_a_share_of_rows_is_held_out_for_the_calibrator(features):
     assert len(model.estimators_) == 1
     assert model.estimators_[0].class_count_.sum() == 180
     assert model.calibrator_.class_weights_.sum() == 60
-    with pytest.raises(ValueError, match=r"rows to hold out, between 0 and 1; got 1\.5"):
+    with pytest.raises(ValueError, match=r"rows to hold out between 0 and 1, got 1\.5"):
         CalibratedClassifier(GaussianNB(), cv=1.5).fit(X, y)
 
 
@@ -356,7 +356,7 @@ def test_s9_groups_of_the_wrong_length_and_a_single_group_are_errors(digits):
     proba, labels = digits
     with pytest.raises(ValueError, match=r"groups must have shape \(400,\)"):
         calibrant.AutoCalibration().fit(proba, labels, groups=[1, 2])
-    with pytest.raises(ValueError, match="groups holds one group only"):
+    with pytest.raises(ValueError, match="groups has only one group"):
         calibrant.CrossFitted("temperature").fit(proba, labels, groups=np.zeros(400))
 
 

@@ -126,7 +126,8 @@ def test_c1_the_best_method_is_named_and_methods_are_told_apart(comparison):
         comparison.difference("temperature", "uncalibrated")
         == (comparison.gains["data", "temperature", "log_loss"])
     )
-    with pytest.raises(ValueError, match=r"Unknown method 'temprature'. Did you mean 'temperat"):
+    message = r"Unknown method 'temprature'. Did you mean 'temperature'"
+    with pytest.raises(ValueError, match=message):
         comparison.difference("temprature", "uncalibrated")
 
 

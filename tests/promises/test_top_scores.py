@@ -71,7 +71,7 @@ def test_t6_calibrated_top_scores_keep_their_classes_and_make_one_with_the_rest(
     assert (after.labels == top.labels).all()
     assert np.allclose(after.proba.sum(axis=1) + after.rest, 1.0)
     assert (model.predict(top) == top.labels[:, 0]).all()
-    assert repr(after) == "TopScores(400 rows, 3 of 6 classes, rest known)"
+    assert repr(after) == "TopScores(400 rows, top 3 of 6 classes, tail mass known)"
 
 
 def test_t7_a_reduction_of_top_scores_is_that_of_whole_rows_with_its_guarantee(small):
@@ -97,14 +97,16 @@ def test_t10_with_an_unknown_rest_the_temperature_is_of_rows_whose_truth_is_know
     log_proba, y = small
     top = best(log_proba, 3, rest="unknown")
     inside = (top.labels == y[:, None]).any(axis=1)
-    with pytest.warns(DataWarning, match="cut off"):
+    with pytest.warns(
+        DataWarning, match="true class is not among the top scores and the tail mass is unknown"
+    ):
         model = TemperatureScaling().fit(top, y)
     known = np.flatnonzero(inside)
     place = (top.labels == y[:, None]).argmax(axis=1)[known]
     alone = TemperatureScaling(inputs="logits").fit(top.log_proba[known], place)
     assert model.temperature_ == pytest.approx(alone.temperature_, rel=1e-9)
     assert model.predict_proba(top).log_rest is None
-    with pytest.raises(ValueError, match="up to a constant"):
+    with pytest.raises(ValueError, match="cannot be computed, because the tail mass is unknown"):
         evaluate(y, top)
 
 

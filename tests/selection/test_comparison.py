@@ -181,7 +181,8 @@ def test_judging_takes_the_memory_of_the_predictions(dtype, rng):
 
 
 def test_unknown_names_are_rejected_with_those_that_are_known(data):
-    with pytest.raises(ValueError, match=r"Unknown method 'magic'. Valid names are auto, ident"):
+    message = r"Unknown method 'magic'. Valid names are auto, identity"
+    with pytest.raises(ValueError, match=message):
         compare(data.val_labels, data.val_proba, methods=["magic"])
     with pytest.raises(ValueError, match=r"Unknown metric 'auc'. Valid names are log_loss"):
         compare(data.val_labels, data.val_proba, metrics=["auc"])

@@ -120,7 +120,7 @@ def gauss_quadrature(
     spread = np.sqrt(share @ (points - mean) ** 2)
     if not spread > 0:
         return np.array([mean]), np.ones(1)
-    # Standardize, so that the recurrence works with numbers of the size of one.
+    # Standardize the points, because the recurrence is stable for numbers of the size of one.
     x = (points - mean) / spread
     previous, current = np.zeros_like(x), np.ones_like(x)
     diagonal: list[float] = []

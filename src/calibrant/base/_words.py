@@ -48,9 +48,12 @@ def words_of_fit(training: TrainingSummary | None) -> str:
     # Three digits are enough unless both losses look equal.
     style = ".3g" if len({f"{loss:.3g}" for loss in losses}) == 2 else "#.5g"
     before, after = (f"{loss:{style}}" for loss in losses)
+    change = f"changed from {before} to {after}.{caveat}"
+    if before == after:
+        change = f"is {training.log_loss_after:.3g} before and after."
     return (
         f"Fitted on {training.n_samples:,.6g} rows of {n_seen} of {training.n_classes} classes. "
-        f"Their log-loss changed from {before} to {after}.{caveat}"
+        f"Their log-loss {change}"
     )
 
 
@@ -80,8 +83,8 @@ def _sentence(title: str, values: dict[str, str]) -> str:
 
 def _settings(model: Any) -> dict[str, str]:
     """Parameters except for those that describe the data."""
-    given = model.get_params(deep=False)
-    return {k: repr(v) for k, v in given.items() if k not in ("classes", "inputs")}
+    parameters = model.get_params(deep=False)
+    return {k: repr(v) for k, v in parameters.items() if k not in ("classes", "inputs")}
 
 
 def _fitted_numbers(model: Any) -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""Calibrators where the library is not: one small program, and one back end for each target.
+"""Export fitted calibrators to ONNX, PyTorch, SQL, Python and JavaScript.
 
-`program` turns a fitted calibrator into a list of operations, a few dozen kinds in all (`OPS`);
-`to_onnx`, `to_torch`, `to_sql`, `to_python` and `to_javascript` write such a list down for others
-to run. What they compute is what `Program.__call__` computes.
+`program` turns a fitted calibrator into a list of a few simple operations (`OPS`). `to_onnx`,
+`to_torch`, `to_sql`, `to_python` and `to_javascript` translate this list for another runtime. Their
+results equal those of `Program.__call__`.
 """
 
 from calibrant.export import _claims as _claims  # registers reductions

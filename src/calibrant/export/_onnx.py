@@ -1,4 +1,4 @@
-"""ONNX: a graph of standard operators."""
+"""Export to ONNX: a graph of standard operators."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from calibrant.export._program import Program
 
 _TYPES = {"float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT}
 LEAST_OPSET = 13
-"""From here on, sums take their axes as an input and softmax works along one axis."""
+"""The first operator set in which sums take their axes as an input and softmax has one axis."""
 
 _IR_VERSION = 8
 """The first of operator set 17 and above; read by every runtime of the last years."""
 
 OURS = "calibrant_"
-"""Begins the names of our values next to those of classifiers."""
+"""Prefix of the names of our values, to keep them apart from those of classifiers."""
 
 _ONE_BLOCK = 64
-"""As many edges are compared with all at once."""
+"""Up to this many edges, an entry is compared with all of them at once."""
 
 
 class _Graph:
-    """Operators and constants as they are written down, each with a name of its own."""
+    """The operators and constants of a graph under construction, each with a unique name."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -44,7 +44,7 @@ class _Graph:
         self.constants: dict[tuple[str, tuple[int, ...], bytes], Any] = {}
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Append an operator; the name of its output."""
+        """Append an operator and return the name of its output."""
         name = f"{self.prefix}v{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
         return name
@@ -70,7 +70,7 @@ class _Graph:
         return x if have == want else self.op("Cast", x, to=want)
 
     def row_sum(self, x: str, n_columns: int) -> str:
-        """Sum of each row; of a long one by halves, since runtimes add one after the other."""
+        """Sum of each row, for long rows by halves: runtimes add one by one and lose digits."""
         while n_columns > SHORT_ROW:
             half = n_columns // 2
             parts = [self.slice(x, 0, half), self.slice(x, half, 2 * half)]
@@ -88,9 +88,10 @@ class _Graph:
         return self.op("Sub", x, self.at(x, self.op("ArgMax", x, axis=1, keepdims=1)))
 
     def index(self, x: str, edges: Any, side: str) -> str:
-        """How many edges lie below each entry ("left"), or not above it ("right"): whole blocks
-        first, then edges of the one block that x falls into, so that an entry is compared with
-        2 sqrt(edges) numbers and not with all.
+        """Number of edges below each entry ("left"), or not above it ("right").
+
+        Edges are counted in two steps, first whole blocks and then the edges of the block that
+        contains x. So an entry is compared with 2 sqrt(edges) numbers instead of all.
         """
         if not len(edges):
             return self.op("Cast", self.op("Mul", x, self.number(0.0)), to=TensorProto.INT64)
@@ -103,7 +104,7 @@ class _Graph:
         return self.op("Add", whole, inside)
 
     def count(self, x: str, edges: str, side: str) -> str:
-        """How many of the edges, along their last axis, lie below each entry, or not above it."""
+        """Number of edges, along their last axis, below each entry, or not above it."""
         kind = "Greater" if side == "left" else "GreaterOrEqual"
         above = self.op(kind, self.op("Unsqueeze", x, self.integers(-1)), edges)
         counted = self.op("Cast", above, to=TensorProto.INT64)
@@ -113,7 +114,7 @@ class _Graph:
         return self.op("Gather", self.number(values), index, axis=0)
 
     def at(self, x: str, labels: str) -> str:
-        """The entries in the columns that whole numbers name."""
+        """The entries in the columns with the given numbers."""
         return self.op("GatherElements", x, labels, axis=1)
 
     def labels(self, x: str) -> str:
@@ -121,8 +122,9 @@ class _Graph:
 
 
 def _blocks(edges: Any) -> FloatArray:
-    """Edges in rows of equal length, about as many rows as columns; the last row is filled up
-    with infinity, which nothing lies above.
+    """Edges in rows of equal length, with about as many rows as columns.
+
+    The last row is padded with infinity, which is not below any entry.
     """
     width = math.isqrt(len(edges) - 1) + 1
     n_blocks = -(-len(edges) // width)
@@ -167,7 +169,7 @@ def _log_expit(g: _Graph, x: list[str], c: Any) -> str:
 
 
 def _log1p(g: _Graph, x: str) -> str:
-    """``log(1 + x)`` of x in [0, 1], with what 1 + x rounds off put back."""
+    """``log(1 + x)`` of x in [0, 1], corrected for the rounding of 1 + x."""
     total = g.op("Add", g.number(1.0), x)
     lost = g.op("Sub", x, g.op("Sub", total, g.number(1.0)))
     return g.op("Add", g.op("Log", total), g.op("Div", lost, total))
@@ -180,7 +182,7 @@ def _expit(g: _Graph, x: list[str], c: Any) -> str:
 
 
 def _affine(g: _Graph, x: list[str], c: Any) -> str:
-    # Not MatMul: runtimes merge a factor next to it into it, in single precision.
+    # MatMul is not used, because runtimes fuse it with a neighboring factor in single precision.
     return g.op("Gemm", x[0], g.number(c["coef"]), g.number(c["offset"]), transB=1)
 
 
@@ -243,7 +245,7 @@ def _bumps(g: _Graph, x: list[str], c: Any) -> str:
 
 def _top(g: _Graph, x: list[str], c: Any) -> str:
     values, labels = x[0], []
-    for rank in range(c["count"]):  # the highest one, again and again: ties to the lowest column
+    for rank in range(c["count"]):  # repeated ArgMax, because ties must go to the first column
         labels.append(g.op("ArgMax", values, axis=1, keepdims=1))
         if rank + 1 < c["count"]:
             minus = g.op("Sub", g.op("Mul", labels[-1], g.integers(0)), g.integers(1))
@@ -302,8 +304,8 @@ def as_model(average: Average, opset: int, dtype: str, scores: Sequence[int] | N
     """An ONNX model of a program, or of the average of several, each with its own input.
 
     ``scores`` are the element types of the inputs, by default that of the output. The arithmetic is
-    in double precision whatever ``dtype``: 1 - 1e-12 is no number of single precision, and a score
-    next to the edge of a bin would change sides.
+    always in double precision. Single precision cannot represent 1 - 1e-12, and a score close to
+    the edge of a bin could change bins.
     """
     check_option(dtype, "dtype", tuple(_TYPES))
     if opset < LEAST_OPSET:
@@ -333,7 +335,7 @@ def input_names(count: int) -> list[str]:
 
 
 def _write(graph: _Graph, program: Program, scores: str, kind: int) -> str:
-    """Write a program of scores of a type; the name of its probabilities."""
+    """Write a program for scores of a type and return the name of its probabilities."""
     values, widths = [scores], [program.n_classes]
     dtype = "float32" if kind == TensorProto.FLOAT else "float64"
     for node in guarded(program, dtype).nodes:
@@ -350,7 +352,7 @@ def _mean(graph: _Graph, values: Sequence[str], weights: Sequence[float]) -> str
 
 
 def _label(graph: _Graph, proba: str, program: Program) -> Any:
-    """Write the class of the highest entry; the description of that output."""
+    """Write the class of the highest entry and return the description of this output."""
     classes, kind = _classes(program)
     top = graph.op("ArgMax", proba, axis=1, keepdims=0)
     is_missing = graph.op("IsNaN", graph.op("ReduceSum", proba, graph.integers(1), keepdims=0))
@@ -360,8 +362,10 @@ def _label(graph: _Graph, proba: str, program: Program) -> Any:
 
 
 def _classes(program: Program) -> tuple[Any, int]:
-    """The labels of the columns (text, whole numbers, or the numbers of the columns), and after
-    them the label of missing rows: empty text, or a number below all labels.
+    """The labels of the columns, followed by the label of invalid rows, and their type.
+
+    Labels are text, integers, or column numbers. The label of invalid rows is the empty text, or a
+    number below all labels.
     """
     labels = program.classes
     if all(isinstance(label, str) for label in labels):
@@ -385,7 +389,7 @@ def _model(graph: Any, opset: int, average: Average) -> Any:
 
 
 def metadata(average: Average) -> dict[str, str]:
-    """Where a model comes from."""
+    """Set the metadata about the origin of a model."""
     programs = average.programs
     text = "\n".join(program.to_json() for program in average.all_programs)
     return {

@@ -1,4 +1,4 @@
-"""ONNX: calibrators joined to the classifiers whose scores they take, in one file."""
+"""Export to ONNX: calibrators and their classifiers in one file."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _NEW_OPSET = 17
 
 _OUTPUTS = ["probabilities", "label"]
 
-# Names that are not UTF-8 arrive as bytes, and fail with a TypeError.
+# Names that are not valid UTF-8 are bytes and raise a TypeError.
 _INVALID = (DecodeError, ValidationError, InferenceError, RuntimeError, TypeError)
 
 _WORDS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
-"""What the names of outputs of classifiers hold; "log" is added for logarithms."""
+"""Parts of the names of outputs of classifiers; "log" is added for logarithms."""
 
 
 def write_model(
@@ -41,7 +41,7 @@ def write_model(
     models: Sequence[str | os.PathLike[str]],
     output: str | None,
 ) -> None:
-    """Write the model of a program, or of classifiers each with its own, after a full check."""
+    """Write the model of a program, or of classifiers with their programs, after a full check."""
     if models:
         with _valid_classifiers():
             classifiers = [onnx.load(Path(file)) for file in models]
@@ -56,7 +56,7 @@ def write_model(
 
 @contextmanager
 def _valid_classifiers() -> Iterator[None]:
-    """Turn the errors of onnx about classifiers into one sentence."""
+    """Replace errors of onnx about classifiers by one sentence."""
     try:
         yield
     except _INVALID as error:
@@ -70,7 +70,7 @@ def _valid_classifiers() -> Iterator[None]:
 def join_models(
     average: Average, classifiers: Sequence[Any], output: str | None, dtype: str
 ) -> Any:
-    """One model: the scores of each classifier go through its program and are averaged."""
+    """One model that runs each classifier and its program, and averages the results."""
     programs = average.programs
     outputs = [_scores_output(*pair, output) for pair in zip(classifiers, programs, strict=True)]
     _check_alike(classifiers)
@@ -97,7 +97,7 @@ def join_models(
 
 
 def _share_inputs(graph: Any, features: Sequence[Any], n_classifiers: int) -> None:
-    """Give every classifier the same features, by the names that they had."""
+    """Connect all classifiers to the same inputs, under their original names."""
     names = [(f"classifier_{j}_{f.name}", f.name) for j in range(n_classifiers) for f in features]
     copies = [helper.make_node("Identity", [name], [copy]) for copy, name in names]
     nodes = [*copies, *graph.node]
@@ -113,7 +113,7 @@ def _features(classifier: Any) -> list[Any]:
 
 
 def _opset(classifier: Any) -> int:
-    """The operator set of a classifier; one that is made of trees alone may have none."""
+    """The operator set of a classifier; a model of trees alone may have none."""
     versions = [entry.version for entry in classifier.opset_import if not entry.domain]
     opset = versions[0] if versions else _NEW_OPSET
     if opset < LEAST_OPSET:
@@ -125,7 +125,7 @@ def _opset(classifier: Any) -> int:
 
 
 def _check_alike(classifiers: Sequence[Any]) -> None:
-    """Raise where several classifiers do not take the same features in the same way."""
+    """Raise if several classifiers have different inputs or operator sets."""
     first = classifiers[0]
     for other in classifiers[1:]:
         if _features(other) != _features(first):
@@ -151,7 +151,7 @@ def _check_names(classifier: Any) -> None:
 
 
 def _scores_output(classifier: Any, program: Program, output: str | None) -> tuple[str, int]:
-    """The output of a classifier that is to be calibrated, and the type of its elements."""
+    """The output of a classifier with the scores to calibrate, and the type of its elements."""
     outputs = {value.name: value.type for value in classifier.graph.output}
     if output is None:
         output = _guess_output(list(outputs), program.inputs)
@@ -179,8 +179,9 @@ def _scores_output(classifier: Any, program: Program, output: str | None) -> tup
 
 
 def _guess_output(outputs: Sequence[str], inputs: str) -> str:
-    """The first output whose name says that it holds what a program takes; one that says nothing
-    will do, one that says something else will not.
+    """The first output whose name matches the inputs of a program.
+
+    Otherwise, the first output whose name contains none of "prob", "log" and "label".
     """
     is_log = inputs != "proba"
     first = [n for n in outputs if _WORDS[inputs] in n.lower() and ("log" in n.lower()) == is_log]

@@ -65,7 +65,7 @@ def as_sql(
 
 
 def _repeated(names: Sequence[str]) -> list[str]:
-    """Names that occur before; engines do not distinguish capital letters."""
+    """Duplicate names; engines ignore case."""
     folded = [name.casefold() for name in names]
     return [name for i, name in enumerate(names) if folded[i] in folded[:i]]
 
@@ -88,11 +88,11 @@ def _outputs(program: Program) -> list[str]:
 
 
 class _Writer:
-    """Writes the table expressions of a program, those that do not wait for one another side by
-    side: a hundred curves of a hundred classes are a few wide tables, not hundreds of tables.
+    """Writes the table expressions of a program.
 
-    Values begin at the step at which the last of their arguments is ready, and take as many steps
-    as they have table expressions.
+    Independent values share tables: the curves of a hundred classes are a few wide tables and not
+    hundreds of tables. A value starts at the step after its last argument is finished, and takes as
+    many steps as it has table expressions.
     """
 
     def __init__(self, query: _Query, program: Program, columns: Sequence[str]) -> None:
@@ -112,7 +112,7 @@ class _Writer:
         for number in reversed(self.nodes):
             node = self.nodes[number]
             end = needed[number] if node.op in FREE else self.ready[number]
-            for arg in node.args if node.op != "constant" else ():  # it reads nothing
+            for arg in node.args if node.op != "constant" else ():  # a constant reads no value
                 needed[arg] = max(needed[arg], end)
         return needed
 
@@ -125,7 +125,7 @@ class _Writer:
         return self.values[len(self.nodes)]
 
     def _rename(self, step: int) -> None:
-        """Values that only rename those that are ready."""
+        """Finish values that only rename the columns of finished values."""
         for number, node in self.nodes.items():
             if node.op in FREE and self.ready[number] == step:
                 self.values[number] = self._call(EXPRESSIONS[node.op], number)
@@ -170,7 +170,8 @@ def _finish(query: _Query, program: Program, value: Columns) -> str:
     largest = query.add([sql.largest(value)], _names([value]))[0]
     pairs = zip(value, program.classes, strict=True)
     cases = " ".join(f"WHEN {name} = {largest} THEN {sql.text(label)}" for name, label in pairs)
-    # NaN equals itself in some engines: overflow must not become the label of the first class.
+    # NaN equals itself in some engines. Without this test, an overflow would get the label of the
+    # first class.
     cases = f"WHEN NOT {largest} <= {sql.number(_LARGEST)} THEN NULL {cases}"
     label, *names = map(sql.name, _outputs(program))
     aliases = [f"{column} AS {name}" for column, name in zip(value, names, strict=True)]

@@ -249,8 +249,10 @@ def _largest(q: Sql, x: list[Columns], c: Any) -> Columns:
 
 
 def _powers(q: Sql, x: list[Columns]) -> Columns:
-    """Exponentials of entries minus the largest; written again where they are needed, so that
-    tables are not twice as wide.
+    """Exponentials of entries minus the largest.
+
+    They are repeated in the expressions that need them, because extra columns would double the
+    width of tables.
     """
     return [f"({q.exp(f'({column} - {x[1][0]})')})" for column in x[0]]
 

@@ -1,4 +1,4 @@
-"""PyTorch: a module that computes a program, with its constants as buffers or parameters."""
+"""Export to PyTorch: a module with the constants of a program as buffers or parameters."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ TRAINABLE = {
     "affine": ("coef", "offset"),
     "bumps": ("heights",),
 }
-"""Constants that can be learnt on; weights of mixtures must stay on the simplex and are not."""
+"""Constants that can be fine-tuned. Weights of mixtures are not, because they must stay on the
+simplex."""
 
 
 @dataclass(frozen=True)
 class ModuleOptions:
-    """What a module computes with, and the form of its scores and results."""
+    """The type of the arithmetic of a module, and the form of its scores and results."""
 
     dtype: str = "float64"
     trainable: bool = False
@@ -47,12 +48,12 @@ def _mix(x: list[Tensor], c: Constants) -> Tensor:
 
 
 def _subtract_max(x: Tensor) -> Tensor:
-    """Each row minus its largest entry, a constant to gradients."""
+    """Each row minus its largest entry, which is a constant for gradients."""
     return x - x.detach().amax(dim=1, keepdim=True)
 
 
 def _row_sum(x: Tensor) -> Tensor:
-    """Sum of each row, of a long one by halves: ``sum`` and ``softmax`` lose more bits."""
+    """Sum of each row, for long rows by halves, because ``sum`` and ``softmax`` lose more bits."""
     while x.shape[1] > SHORT_ROW:
         half = x.shape[1] // 2
         x = torch.cat([x[:, :half] + x[:, half : 2 * half], x[:, 2 * half :]], dim=1)
@@ -102,8 +103,9 @@ def _log_sum_exp(x: list[Tensor], c: Constants) -> Tensor:
 
 
 def _clip(x: list[Tensor], c: Constants) -> Tensor:
-    # Not clamp: torch.onnx.export gives two of the same value one name, which no runtime loads.
-    # At the upper end the gradient is zero: a sum that is admitted as 1 is a constant.
+    # clamp is not used, because torch.onnx.export gives two clamps of the same value one name,
+    # which no runtime loads. At the upper end the gradient is zero: a sum that is accepted as 1 is
+    # a constant.
     return torch.where(x[0] < c["low"], c["low"], torch.where(x[0] >= c["high"], c["high"], x[0]))
 
 
@@ -177,10 +179,10 @@ class CalibratorModule(nn.Module):
         ]
 
     def _add_constants(self, number: int, node: Node) -> dict[str, Any]:
-        """Register the numbers of a node; the names and words that stand for its constants."""
+        """Register the numbers of a node, and return names in place of its constants."""
         constants: dict[str, Any] = {}
         for name, value in _constants(node).items():
-            if name in ("side", "count"):  # they are structure
+            if name in ("side", "count"):  # these decide the structure and are not numbers
                 constants[name] = value
                 continue
             constants[name] = _Name(f"n{number}_{name}")
@@ -193,7 +195,7 @@ class CalibratorModule(nn.Module):
     def _tensor(self, name: str, value: Any) -> Tensor:
         if name == "columns":
             return torch.tensor(np.array(value), dtype=torch.long)
-        # The largest double is infinite in single precision, which no bound may be.
+        # The largest double is infinite in single precision, but bounds must be finite.
         limit = torch.finfo(self.dtype).max
         return torch.tensor(np.clip(value, -limit, limit), dtype=self.dtype)
 
@@ -229,7 +231,7 @@ class CalibratorModule(nn.Module):
 
 
 class _Name(str):
-    """The name of a buffer or parameter, in the place of a constant."""
+    """The name of a buffer or parameter that replaces a constant."""
 
     __slots__ = ()
 

@@ -254,10 +254,11 @@ class CanonicalBinning(Calibrator):
     @property
     def _partition(self) -> Partition:
         if self.partition == "projection":
-            kept: ProjectionPartition | None = vars(self).get("_projections")
-            if kept is None or kept.thresholds is not self.thresholds_:
-                kept = self._projections = ProjectionPartition(self.directions_, self.thresholds_)
-            return kept
+            cached: ProjectionPartition | None = vars(self).get("_projections")
+            if cached is None or cached.thresholds is not self.thresholds_:
+                cached = ProjectionPartition(self.directions_, self.thresholds_)
+                self._projections = cached
+            return cached
         return self._fixed_partition(self.n_classes_)
 
     def _words(self) -> str:

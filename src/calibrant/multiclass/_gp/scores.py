@@ -13,16 +13,16 @@ from calibrant._kernels.simplex import softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant.multiclass._gp.bound import ScaledRows
 
-# Log-odds per standard deviation of the scores, or what the scores have themselves if that is more:
-# a latent function as steep as that is a step.
+# Maximum slope of the latent function, in log-odds per standard deviation of the scores (or the
+# slope of the scores themselves, if it is larger). A steeper function is practically a step.
 _STEEPEST = 30.0
-# Cells of the histogram: some hundreds for each of the ten inducing inputs that it places.
+# Cells of the histogram: some hundreds for each of the ten inducing inputs.
 _CELLS = 4096
-# Of the mass by which inducing inputs are placed, so that the ends of the range get some even where
-# scores pile up.
+# Share of inducing inputs that is spread uniformly, so the ends of the range get some even if most
+# scores are equal.
 _UNIFORM_SHARE = 0.3
-# Log-odds by which a calibrated latent function is expected to differ from the scores, at least: a
-# factor of twenty in the odds.
+# Minimum of the expected difference between a calibrated latent function and the scores in
+# log-odds: a factor of twenty in the odds.
 _LEAST_AMPLITUDE = 3.0
 
 
