@@ -26,10 +26,10 @@ PAGE = Path(__file__).with_name("bad-inputs.md")
 
 HEAD = """# Bad inputs
 
-Made by `docs/make_bad_inputs.py`, which tries every line: the call as it stands, and the call that
-does what the message says. What obeying gives is compared with the same data given as they should
-be. An error stops; a *remark* (`calibrant.exceptions.DataWarning`) says what was assumed or
-repaired, and the call goes on.
+`docs/make_bad_inputs.py` writes this page. It runs each wrong call and the call that follows the
+advice of the message, and compares the result with that of valid data. An error stops the call. A
+*warning* (`calibrant.exceptions.DataWarning`) states what was assumed or repaired, and the call
+continues.
 
 600 rows of three classes: `y` column indices, `p` probabilities, `z` logits, `text` the labels as
 "low", "mid" and "high", `frame` the probabilities with these names as columns, `series` these
@@ -312,17 +312,17 @@ def value(expression: str, namespace: dict[str, Any]) -> float:
 
 
 def message_of(case: Case, namespace: dict[str, Any]) -> str:
-    """The error, or the remark, of the bad call."""
+    """The error, or the warning, of the bad call."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             eval(case.call, dict(namespace))
         except (ValueError, TypeError, NotFittedError) as error:
             return str(error)
-    remarks = [str(w.message) for w in caught if issubclass(w.category, DataWarning)]
-    if len(remarks) != 1:
-        raise AssertionError(f"{case.call}: expected one remark, got {remarks}")
-    return f"*remark*: {remarks[0]}"
+    messages = [str(w.message) for w in caught if issubclass(w.category, DataWarning)]
+    if len(messages) != 1:
+        raise AssertionError(f"{case.call}: expected one warning, got {messages}")
+    return f"*warning*: {messages[0]}"
 
 
 def page() -> str:

@@ -273,7 +273,7 @@ def test_every_class_in_code_style_is_ours_or_known_to_be_of_others():
 
 
 # Options of other programs than `calibrant`: scripts of ours, pip.
-_OTHER_OPTIONS = {"--only", "--write", "--upgrade"}
+_OTHER_OPTIONS = {"--only", "--write"}
 
 
 def _commands(command):

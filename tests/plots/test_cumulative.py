@@ -108,5 +108,5 @@ def test_a_claim_that_no_row_makes_is_refused():
 
 
 def test_a_claim_outside_the_notion_is_refused(data):
-    with pytest.raises(ValueError, match="claim must be one of 0; got 1"):
+    with pytest.raises(ValueError, match="claim must be one of 0, got 1"):
         CumulativeDisplay.from_predictions(data.labels, data.proba, claim=1)

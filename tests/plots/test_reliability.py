@@ -179,7 +179,7 @@ def test_details_outside_the_bins_are_refused(data):
     display = ReliabilityDisplay.from_predictions(
         data.labels, data.proba, notion="top-label", n_bins=5
     )
-    with pytest.raises(ValueError, match="a bin of details must be one of 0, 1, 2, 3, 4; got 5"):
+    with pytest.raises(ValueError, match="a bin of details must be one of 0, 1, 2, 3, 4, got 5"):
         display.plot(details=(5,))
 
 
@@ -260,7 +260,7 @@ def test_a_band_counts_the_effective_rows(data):
     [
         (
             {"band": "normal"},
-            "band must be one of 'binomial', 'resampling', 'simultaneous', None; got 'normal'",
+            "band must be one of 'binomial', 'resampling', 'simultaneous', None, got 'normal'",
         ),
         ({"level": 1.0}, "level must lie between 0 and 1, .*got 1.0"),
         (

@@ -54,7 +54,7 @@ def test_the_canonical_notion_is_drawn(data):
 
 
 def test_an_unknown_claim_is_refused(data):
-    with pytest.raises(ValueError, match="claim must be one of 0, 1, 2; got 3"):
+    with pytest.raises(ValueError, match="claim must be one of 0, 1, 2, got 3"):
         ValidityDisplay.from_predictions(data.labels, data.proba, claims=[3])
 
 

@@ -547,7 +547,7 @@ def test_heavy_ties_and_classes_never_true(real_data, notion):
     proba = fitted.predict_proba(logits)
     assert np.isfinite(proba).all()
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-    assert any("several rows share" in reason for reason in fitted.guarantee().not_proved)
+    assert any("shared by several rows" in reason for reason in fitted.guarantee().not_proved)
 
 
 # Validation of input.

@@ -42,13 +42,13 @@ def _isotonic() -> Any:
 
 _STRUCTURED = multiclass.StructuredScaling
 _TABLE = (
-    Method("auto", _auto, "combines several methods by stacking; rarely increases the log-loss"),
+    Method("auto", _auto, "stacked ensemble of several methods (default)"),
     Method("identity", multiclass.Identity, "leaves probabilities unchanged"),
     Method("temperature", multiclass.TemperatureScaling, "divides logits by one number"),
     Method(
         "ensemble-temperature",
         multiclass.EnsembleTemperatureScaling,
-        "averages temperature-scaled, uncalibrated and uniform probabilities",
+        "mixture of tempered, original and uniform scores",
     ),
     Method(
         "bayesian-temperature",
@@ -91,7 +91,7 @@ _TABLE = (
     Method(
         "venn-abers",
         binary.VennAbers,
-        "two isotonic regressions, which give a probability interval",
+        "two isotonic regressions; adds an interval",
         is_binary=True,
     ),
 )
