@@ -17,6 +17,7 @@ test: lint types layers unit
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python tools/check_words.py src tools
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
