@@ -162,11 +162,7 @@ def _markdown_text(path: Path) -> Iterator[str]:
 
 def _html_text(page: str) -> Iterator[str]:
     page = re.sub(r"(?s)<(style|script|pre|code)\b.*?</\1>", " ", page)
-    titles = re.findall(r'title="([^"]*)"', page)
-    blocks = re.split(
-        r"</?(?:p|li|td|th|h\d|div|text|summary|figcaption|dt|dd|label|tr|br)\b", page
-    )
-    for block in [*blocks, *titles]:
+    for block in [*_BLOCKS.split(page), *re.findall(r'title="([^"]*)"', page)]:
         yield html.unescape(re.sub(r"(?s)^[^<>]*>|<[^>]*>", " ", block))
 
 
@@ -190,13 +186,13 @@ SOURCES: dict[str, Callable[[], Iterable[str]]] = {
 
 
 def sentences(texts: Iterable[str]) -> list[str]:
-    """Distinct sentences of at least four words."""
-    distinct: dict[str, None] = {}
+    """Sentences of at least four words. Those that differ only in their numbers count once."""
+    distinct: dict[str, str] = {}
     for text in texts:
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z\"'`(])", " ".join(text.split())):
             if len(re.findall(r"[A-Za-z]{2,}", sentence)) >= MIN_WORDS:
-                distinct[sentence] = None
-    return list(distinct)
+                distinct.setdefault(re.sub(r"[\d.,]+", "0", sentence), sentence)
+    return list(distinct.values())
 
 
 def main() -> None:
