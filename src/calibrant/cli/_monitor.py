@@ -96,7 +96,6 @@ def start(
     """Start to monitor a model. The state keeps classes, columns and options of the reference file
     for updates. The rows of the reference file are evaluated but not counted.
     """
-    from calibrant._validation import shortened
     from calibrant.cli._files import open_file
     from calibrant.cli._monitor_state import remember_options
     from calibrant.monitoring import CalibrationMonitor
@@ -123,13 +122,8 @@ def start(
     write_text(output_path, monitor.to_json())
     if reference.alarm:
         _note_alarm(reference, output)
-    rare = _rare_classes(rows, file, tolerance) if relative_tolerance is None else []
-    if rare:
-        output.say(
-            f"note: The mean predicted probability of {shortened(rare, 5)} is below twice the "
-            f"tolerance {tolerance:g}, so large relative errors may raise no alarm. Add "
-            "--relative-tolerance 0.5 to detect them."
-        )
+    if relative_tolerance is None:
+        _note_rare_classes(rows, file, tolerance, output)
     output.show(f"Wrote {output_path}. Next step: calibrant monitor update {output_path} FILE")
     output.result({"state": str(output_path), "reference": reference.to_dict()})
 
@@ -143,14 +137,21 @@ def _note_alarm(reference: CalibrationMonitor, output: Output) -> None:
     )
 
 
-def _rare_classes(rows: Any, file: Any, tolerance: float) -> list[str]:
-    """Classes whose errors the tolerance can hide; none without a score column per class."""
+def _note_rare_classes(rows: Any, file: Any, tolerance: float, output: Output) -> None:
+    """Name the classes whose errors the tolerance can hide."""
     from calibrant._kernels.simplex import as_proba
+    from calibrant._validation import shortened
 
     if file.has_top_scores or rows.scores.ndim == 1:
-        return []
+        return
     mean = as_proba(rows.scores, file.inputs).mean(axis=0)
-    return [str(file.classes[k]) for k in range(len(mean)) if mean[k] < 2 * tolerance]
+    rare = [str(file.classes[k]) for k in range(len(mean)) if mean[k] < 2 * tolerance]
+    if rare:
+        output.say(
+            f"note: The mean predicted probability of {shortened(rare, 5)} is below twice the "
+            f"tolerance {tolerance:g}, so large relative errors may raise no alarm. Add "
+            "--relative-tolerance 0.5 to detect them."
+        )
 
 
 @_command("calibrant monitor update state.json week-45.parquet --metrics calibrant.prom")

@@ -66,8 +66,7 @@ def _loading(
     yield ""
     yield f"file = {_open_call(file.options, file.path)}"
     # Scores in memory and scores in blocks have different folds.
-    is_chunked = isinstance(rows, ScoreFile)
-    source = "file.scores, file.labels, file.weight" if is_chunked else "file.load()"
+    source = "file.scores, file.labels, file.weight" if rows is file else "file.load()"
     yield f"scores, labels, weight = {source}"
     if options.model is not None:
         yield f"model = load({spelled(options.model.name)})"
