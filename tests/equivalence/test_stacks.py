@@ -40,6 +40,7 @@ from calibrant import (
     TemperatureScaling,
     VectorScaling,
 )
+from calibrant._data import fold_plan
 from equivalence.data_kinds import (
     CHUNKED,
     EQUAL,
@@ -278,7 +279,8 @@ def test_many_rows_are_evaluated_in_one_fold_on_chunks_as_in_memory(weight, kind
     rows = Rows(base.scores, base.y, weights(weight, n_rows), "logits")
     made = AutoCalibration({"temperature": TemperatureScaling(), "vector": VectorScaling()})
     made.set_params(inputs="logits")
-    memory = clone(made).set_params(cv=folds_by_number(n_rows, 5)[:1]).fit(*in_memory(rows))
+    n_folds = -(-n_rows // fold_plan.MOST_HELD_OUT)
+    memory = clone(made).set_params(cv=folds_by_number(n_rows, n_folds)[:1]).fit(*in_memory(rows))
     size = 50_000
     if kind == "dask array":
         da = pytest.importorskip("dask.array")

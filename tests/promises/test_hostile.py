@@ -609,7 +609,7 @@ def test_d1_19_tests_of_many_rows_look_at_a_part():
     made = calibrant.report.summarize(
         labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=49
     )
-    assert "Tests and decomposition look at 20,000 of the rows, drawn at random." in made.how
+    assert "Tests and decomposition use 20,000 rows, drawn at random." in made.how
     assert made.n_samples == 60_000
 
 
