@@ -25,8 +25,9 @@ def test_a_sentence_says_method_source_rows_classes_and_version():
     text = model.cite()
     sentence, blank, title, reference = text.split("\n")
     assert sentence == (
-        "Probabilities were calibrated by temperature scaling (Guo et al. 2017), fitted to 40 rows "
-        f"of {model.n_classes_} classes with Calibrant {calibrant.__version__}."
+        f"Probabilities were calibrated with Calibrant {calibrant.__version__}. The calibrator was "
+        f"fitted on 40 rows of {model.n_classes_} classes. The method is temperature scaling "
+        "(Guo et al. 2017)."
     )
     assert (blank, title) == ("", "References")
     assert reference == (
@@ -74,7 +75,7 @@ def test_a_loaded_calibrator_can_be_cited(tmp_path):
 
 def test_weights_count_as_rows():
     model = calibrant.Identity().fit([[0.9, 0.1], [0.2, 0.8]], [0, 1], [1500, 1500])
-    assert "fitted to 3,000 rows of 2 classes" in model.cite()
+    assert "fitted on 3,000 rows of 2 classes" in model.cite()
 
 
 def test_a_classifier_of_others_inside_is_called_by_its_class():

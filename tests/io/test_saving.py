@@ -381,7 +381,7 @@ def test_parameters_are_checked_as_by_fit(document, refused):
     document["models"][-1]["parameters"]["prior_scale"] = -1.0
     assert "prior_scale" in refused(json.dumps(document))
     document["models"][-1]["parameters"]["run"] = "me"
-    assert "'run' is not a parameter" in refused(json.dumps(document))
+    assert "has no parameters named 'run'" in refused(json.dumps(document))
 
 
 def test_a_depth_that_would_never_end_is_refused(tmp_path, refused):

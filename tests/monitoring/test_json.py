@@ -67,9 +67,9 @@ def test_a_text_is_read_by_its_schema():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"{}", "a text of at most 256 MB"),
-        ("{", "not the JSON of a thing"),
-        ("[" * 100_000, "not the JSON of a thing"),
+        (b"{}", "a string of at most 268,435,456 characters, got bytes"),
+        ("{", "The text is not the JSON text of thing"),
+        ("[" * 100_000, "The text is not the JSON text of thing"),
         ('{"schema": NaN}', "NaN is not allowed"),
         ("[]", "schema is 'list', expected 's/1'"),
         ('{"schema": "s/2"}', "schema is 's/2', expected 's/1'"),

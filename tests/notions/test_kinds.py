@@ -257,9 +257,9 @@ def test_within_top_scales_the_top_classes_to_the_claim():
     ("notion", "claim", "caption"),
     [
         ("confidence", 0, "Confidence and accuracy of all rows."),
-        ("top-label", 1, "Confidence and accuracy of rows predicted as b."),
-        ("class-wise", 1, "Predicted probability and observed frequency of b in all rows."),
-        ("class-1", 0, "Predicted probability and observed frequency of b in all rows."),
+        ("top-label", 1, "Confidence and accuracy of rows predicted as class b."),
+        ("class-wise", 1, "Predicted probability and observed frequency of class b in all rows."),
+        ("class-1", 0, "Predicted probability and observed frequency of class b in all rows."),
         ("rank-2", 0, "Predicted probability and observed frequency of the class at rank 2."),
         (
             "within-top-2",

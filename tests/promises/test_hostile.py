@@ -488,7 +488,7 @@ def test_a_head_that_contradicts_its_archive_is_refused(files, capsys):
         np.lib.format.write_array_header_1_0(
             file, {"descr": "<f8", "fortran_order": False, "shape": (2**29, 2)}
         )
-    assert "its header says 8,589,934,592" in command(capsys, "evaluate", "lie.npz", code=2).err
+    assert "its header declares 8,589,934,592" in command(capsys, "evaluate", "lie.npz", code=2).err
 
 
 def test_d1_19_many_equal_rows_are_not_unpacked_at_once(files, capsys):

@@ -54,9 +54,9 @@ def test_there_is_a_diagram_of_confidence_and_one_of_every_class(case):
 def test_every_diagram_has_a_caption(case):
     captions = {(one.notion, one.column): one.question for one in reliability(tables(case), NAMES)}
     assert captions["confidence", None] == "Confidence and accuracy of all rows."
-    assert captions["top-label", 1] == "Confidence and accuracy of rows predicted as bee."
+    assert captions["top-label", 1] == "Confidence and accuracy of rows predicted as class bee."
     assert captions["class-wise", 2] == (
-        "Predicted probability and observed frequency of cat in all rows."
+        "Predicted probability and observed frequency of class cat in all rows."
     )
 
 

@@ -142,8 +142,8 @@ def test_of_many_rows_some_are_drawn_for_what_needs_rows(data, both, monkeypatch
 
 def test_the_summary_of_the_fit_counts_all_rows(data, monkeypatch):
     monkeypatch.setattr(_rows, "_DRAWN_SCORES", 900)
-    (line,) = [line for line in report_of(data).how if line.startswith("Sentence for a paper")]
-    assert "fitted to 3,000 rows" in line
+    (line,) = [line for line in report_of(data).how if line.startswith("Text for a paper")]
+    assert "fitted on 3,000 rows" in line
 
 
 def test_a_stack_of_probabilities_is_accepted(data):

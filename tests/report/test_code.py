@@ -1,4 +1,4 @@
-"""The code that repeats the figures of a report."""
+"""The code that reproduces the figures of a report."""
 
 from __future__ import annotations
 

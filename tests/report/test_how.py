@@ -33,8 +33,9 @@ def test_the_number_of_tested_rows_is_given_if_not_all_are_tested(report, data, 
 
 
 def test_a_report_shows_how_to_write_about_the_calibrator(report):
-    (line,) = [text for text in report.how if text.startswith("Sentence for a paper")]
-    assert "temperature scaling (Guo et al. 2017), fitted to 600 rows of 4 classes" in line
+    (line,) = [text for text in report.how if text.startswith("Text for a paper")]
+    assert "The calibrator was fitted on 600 rows of 4 classes." in line
+    assert "The method is temperature scaling (Guo et al. 2017)." in line
     assert "arXiv:1706.04599" in line
 
 

@@ -338,8 +338,8 @@ def _halved(problem: _Problem, beta: FloatArray, step: FloatArray, decrement: fl
     while True:
         trial = beta + size * step
         value = float(problem.loss(trial[None])[0])
-        # Armijo's rule with the usual factor 1e-4. The last term tolerates round-off of the loss,
-        # without which the search would not end near the optimum.
+        # Armijo's rule with the usual factor 1e-4. The last term tolerates round-off of the loss.
+        # Without this term, the search would not end near the optimum.
         if value <= loss - 1e-4 * size * decrement + 1e-15 * (1.0 + abs(loss)) or size < 1e-12:
             return trial
         size /= 2.0

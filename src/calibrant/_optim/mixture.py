@@ -104,8 +104,8 @@ def _next_weights(
     to the optimum.
     """
     point = newton_point((ratio * c[:, None]).T @ ratio, mean)
-    # With a mean ratio above two, a share is far too small, and a Newton step would at best double
-    # it.
+    # A mean ratio above two means that a weight is far too small. A Newton step would at best
+    # double this weight.
     lower = None if mean.max() > 2.0 else _step_down(p, c, w, point - w, value)
     if lower is not None:
         return lower / lower.sum()

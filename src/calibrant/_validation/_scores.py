@@ -210,7 +210,7 @@ def _check_logits(array: FloatArray, context: _Context, what: str = "logits") ->
             "such rows, or find out why the model returns them. (-inf for some classes of a row is "
             "accepted and means the probability eps.)"
         )
-    # Finite masks such as the lowest float mean -inf. Copy only if there are any.
+    # Finite masks such as the lowest float mean -inf. Copy the array only if it has such masks.
     is_mask = (array < -LARGEST_LOGIT) & np.isfinite(array)
     return np.where(is_mask, -np.inf, array).astype(array.dtype) if is_mask.any() else array
 

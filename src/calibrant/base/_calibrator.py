@@ -329,15 +329,16 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return out
 
     def cite(self) -> str:
-        """Return a sentence for a methods section, and the references.
+        """Return text for a methods section, and the references.
 
         Examples
         --------
         >>> from calibrant import TemperatureScaling
         >>> model = TemperatureScaling(prior_scale=0.25)
         >>> print(model.fit([[0.9, 0.1], [0.2, 0.8]], [0, 1]).cite())
-        Probabilities were calibrated by temperature scaling (Guo et al. 2017), fitted to 2 rows of
-        2 classes with Calibrant ...
+        Probabilities were calibrated with Calibrant ... The calibrator was fitted on 2 rows of
+        2 classes. The method is temperature scaling (Guo et al. 2017).
+        ...
         """
         check_fitted(self)
         return methods_paragraph(self)

@@ -1,4 +1,4 @@
-"""Citations of a fitted calibrator: a sentence for a methods section, and its references."""
+"""Citations of a fitted calibrator: text for a methods section, and the references."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Citation:
 
 
 def methods_paragraph(calibrator: Any) -> str:
-    """A sentence about a fitted calibrator, and the list of its references."""
+    """Text about a fitted calibrator, and the list of the references."""
     listed = [f"- {text}" for text in references_of(calibrator)]
-    return "\n".join([methods_sentence(calibrator), *(["", "References", *listed] * bool(listed))])
+    return "\n".join([methods_text(calibrator), *(["", "References", *listed] * bool(listed))])
 
 
-def methods_sentence(calibrator: Any) -> str:
-    """A sentence that says how probabilities were calibrated."""
+def methods_text(calibrator: Any) -> str:
+    """Sentences that describe how probabilities were calibrated."""
     rows, n_classes = float(np.sum(calibrator.class_weights_)), len(calibrator.classes_)
     return (
-        f"Probabilities were calibrated by {_phrase(calibrator)}, fitted to {rows:,.0f} rows of "
-        f"{n_classes} classes with Calibrant {__version__}."
+        f"Probabilities were calibrated with Calibrant {__version__}. The calibrator was fitted on "
+        f"{rows:,.0f} rows of {n_classes} classes. The method is {_phrase(calibrator)}."
     )
 
 

@@ -168,8 +168,8 @@ class BinTable(ShortRepr):
         if self.weight.shape != other.weight.shape or not have_same_edges(self.bins, other.bins):
             raise ValueError(
                 f"Only tables with the same claims and the same bins can be added, got tables of "
-                f"shape {self.weight.shape} and {other.weight.shape}. Compute both with the same "
-                f"bins=."
+                f"shape {self.weight.shape} and {other.weight.shape}. Compute both tables "
+                "with the same value of bins."
             )
         return replace(
             self,

@@ -24,9 +24,9 @@ def take_rows(data: Any, rows: IntArray | slice) -> Any:
 
     Sparse matrices must be indexable, see `sklearn.utils.indexable`.
     """
-    if hasattr(data, "iloc"):  # pandas, where brackets select columns
+    if hasattr(data, "iloc"):  # pandas: brackets select columns
         return data.iloc[rows]
-    if hasattr(data, "column_names"):  # pyarrow, where brackets accept slices and `take` indices
+    if hasattr(data, "column_names"):  # pyarrow: brackets accept slices, `take` accepts indices
         return data[rows] if isinstance(rows, slice) else data.take(rows)
     if isinstance(data, list | tuple) and not isinstance(rows, slice):
         return [data[i] for i in rows]

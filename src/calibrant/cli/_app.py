@@ -125,7 +125,8 @@ def evaluate(
     if confidence is not None or correct is not None:
         if model is not None or intervals:
             raise ValueError(
-                "--confidence cannot be combined with --model or --intervals. Remove one of them."
+                "--confidence and --correct cannot be combined with --model or --intervals. Remove "
+                "--confidence and --correct, or remove --model and --intervals."
             )
         pairs = confidences.evaluate_pairs(data, confidence, correct, bins, by, output)
         show_evaluation(pairs, output)
@@ -265,10 +266,10 @@ def report(
     printing: Printing,
     options: ReportArguments,
 ) -> None:
-    """Write a report about the effect of calibration. It has measures with confidence intervals,
-    charts, tests, a guarantee, a glossary, and code that repeats the figures. Scores larger than
-    256 MB are read in blocks, once per pass, unless rows have weights or the method is gp or
-    canonical.
+    """Write a report about the effect of calibration. The report contains measures with confidence
+    intervals, charts, tests, a guarantee, a glossary, and code that reproduces the figures. Scores
+    larger than 256 MB are read in blocks, once per pass, unless rows have weights or the method is
+    gp or canonical.
     """
     from calibrant.cli import _reports as reports
     from calibrant.cli._commands import make_calibrator, scores_of
@@ -298,7 +299,9 @@ def demo(
     output_path: ReportToWrite = Path("calibrant-report.html"),
     seed: Seed = 0,
 ) -> None:
-    """Calibrate a classifier of bundled data and write a report. Needs no input file."""
+    """Calibrate a classifier of bundled data and write a report. This command
+    needs no input file.
+    """
     from calibrant.cli._reports import demo_report
 
     output = printing.output()

@@ -17,7 +17,7 @@ from calibrant.cli import drop_output, flush_output, report_error
 from calibrant.cli._existing import check_other_file, check_replaceable
 from calibrant.cli._options import Printing, WeightedFileArguments, register_command
 
-if TYPE_CHECKING:  # help does not need them, so they are imported later
+if TYPE_CHECKING:  # --help does not need these classes, so commands import them later
     from calibrant.cli._output import Output
     from calibrant.monitoring import CalibrationMonitor, MonitorStep
 
@@ -31,13 +31,14 @@ monitor_app = typer.Typer(
 )
 
 State = Annotated[
-    Path, typer.Argument(metavar="STATE", help="File that calibrant monitor start wrote.")
+    Path, typer.Argument(metavar="STATE", help="State file from calibrant monitor start.")
 ]
 StateToWrite = Annotated[
     Path, typer.Option("--output", "-o", metavar="STATE", help="JSON file to write.")
 ]
 Tolerance = Annotated[
-    float, typer.Option(metavar="GAP", help="Errors of probabilities up to GAP raise no alarm.")
+    float,
+    typer.Option(metavar="GAP", help="Probabilities that are wrong by at most GAP raise no alarm."),
 ]
 RelativeTolerance = Annotated[
     float | None,

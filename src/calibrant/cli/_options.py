@@ -39,7 +39,10 @@ ConfidenceColumn = Annotated[
 CorrectColumn = Annotated[
     str | None,
     typer.Option(
-        "--correct", metavar="COLUMN", help="Column that tells whether an answer is correct."
+        "--correct",
+        metavar="COLUMN",
+        help="Column with 1, true, yes or correct for correct answers, and 0, false, no or wrong "
+        "for the others.",
     ),
 ]
 ModelToEvaluate = Annotated[
@@ -50,9 +53,9 @@ FitFile = Annotated[
     Path | None,
     typer.Option(
         "--fit-on",
-        metavar="FILE",
-        help="Fit the calibrator on this file, which has the same columns, and evaluate it on "
-        "FILE. Without this option folds of FILE are used.",
+        metavar="FIT_FILE",
+        help="Fit the calibrator on FIT_FILE and evaluate it on FILE. Both files must have the "
+        "same columns. Without this option, the calibrator is cross-fitted on folds of FILE.",
     ),
 ]
 ReportModel = Annotated[
@@ -66,7 +69,10 @@ ReportModel = Annotated[
 MethodName = Annotated[
     str,
     typer.Option(
-        "--method", "-m", metavar="METHOD", help="Calibration method; listed by calibrant fit -h."
+        "--method",
+        "-m",
+        metavar="METHOD",
+        help="Calibration method. Run calibrant fit -h for a list.",
     ),
 ]
 MethodNames = Annotated[

@@ -15,7 +15,7 @@ from calibrant.export._values import Value, stack
 class Average(NamedTuple):
     """A program for the scores of each classifier, weights of the results, and a last program.
 
-    The last program, if there is one, takes the weighted average of the results.
+    The last program, if there is one, transforms the weighted average of the results.
     """
 
     programs: tuple[Program, ...]

@@ -341,7 +341,7 @@ def _canonical(model: CanonicalBinning, scores: Value) -> Value:
     )
 
 
-# One claim. The score is in the form that the calibrator wants.
+# One claim. The score has the form that the calibrator expects.
 
 
 @emits(binary.PlattScaling)

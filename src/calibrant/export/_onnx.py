@@ -262,7 +262,8 @@ def _constant(g: _Graph, x: list[str], c: Any) -> str:
 
 def _put(g: _Graph, x: list[str], c: Any) -> str:
     labels = g.labels(x[1])
-    zero = g.op("Mul", x[1], g.number(0.0))  # one value may serve several columns
+    # Adding zeros in the shape of the labels broadcasts a single value to all columns.
+    zero = g.op("Mul", x[1], g.number(0.0))
     return g.op("ScatterElements", x[0], labels, g.op("Add", zero, x[2]), axis=1)
 
 

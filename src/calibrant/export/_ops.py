@@ -218,8 +218,8 @@ def _bumps(values: list[FloatArray], c: Constants) -> FloatArray:
 def label_count(op: str, counts: list[int | None], width: int, constants: Constants) -> int | None:
     """The number of columns that the integer entries of a result may refer to.
 
-    None if the entries are other numbers. ``counts`` are those of the arguments, and ``width`` is
-    the number of columns of the first argument.
+    None if the entries are not column numbers. ``counts`` has the result of this function for each
+    argument, and ``width`` is the number of columns of the first argument.
     """
     if op == "top":
         return width

@@ -319,8 +319,8 @@ def _resample_means(
 ) -> FloatArray:
     """Means of resampled losses.
 
-    As many resamples at a time as fit into the cache. The random numbers are the same as for one
-    resample at a time.
+    Each step draws as many resamples as fit into the cache. The random numbers are the same as
+    for one resample at a time.
     """
     n_rows = len(losses)
 

@@ -228,8 +228,8 @@ class _WildNull:
             if part.points.shape[1] == 1:
                 pairs = part.forms(sign * residual)
             else:
-                # All coordinates of a row share one sign, so the products of residuals can be
-                # part of the matrix, and the form needs one column per draw instead of K.
+                # All coordinates of a row share one sign, so the matrix can include the products
+                # of residuals. The form then needs one column per draw instead of K.
                 pairs = tiled_forms(
                     lambda a, b: part.kernel(a, b) * (residual[a] @ residual[b].T), sign
                 )

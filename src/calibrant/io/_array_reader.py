@@ -246,12 +246,14 @@ class FileArray:
             self._start = file.tell()
         self.ndim = len(self.shape)
         if self.dtype.hasobject:
-            raise ValueError("it holds Python objects, which are not loaded")
+            raise ValueError("arrays of Python objects are not supported; save numbers or strings")
         # Python integers (dtype=object) do not overflow for the sizes of a damaged header.
         n_bytes = int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
         n_stored = path.stat().st_size - self._start
         if n_bytes != n_stored:
-            raise ValueError(f"it has {n_stored:,} bytes of data, but its header says {n_bytes:,}")
+            raise ValueError(
+                f"the file has {n_stored:,} bytes of data, but its header declares {n_bytes:,}"
+            )
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -289,7 +291,7 @@ class ArchiveArrays(Mapping[str, Any]):
                 _check_head(archive, entry)
         self._entries = {entry.filename.removesuffix(".npy"): entry.filename for entry in entries}
         if len(self._entries) < len(entries):
-            raise ValueError("two of its arrays have the same name")
+            raise ValueError("two arrays in the file have the same name")
 
     def __getitem__(self, name: str) -> AnyArray:
         try:
@@ -311,7 +313,10 @@ class ArchiveArrays(Mapping[str, Any]):
 def _read_head(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0), (3, 0)):
-        raise ValueError(f"version {version} of the format is unknown")
+        raise ValueError(
+            f"version {version} of the .npy format is not supported, expected (1, 0), (2, 0) or "
+            "(3, 0)"
+        )
     read = (
         np.lib.format.read_array_header_1_0
         if version == (1, 0)
@@ -328,5 +333,5 @@ def _check_head(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
         n_stored = entry.file_size - file.tell()
     if n_bytes != n_stored:
         raise ValueError(
-            f"{entry.filename} has {n_stored:,} bytes of data, but its header says {n_bytes:,}"
+            f"{entry.filename} has {n_stored:,} bytes of data, but its header declares {n_bytes:,}"
         )

@@ -190,9 +190,8 @@ class Reader:
         # Parameters that were added in later versions get their defaults.
         unknown = sorted(set(parameters) - set(cls._get_param_names()))
         if unknown:
-            raise ValueError(
-                f"{', '.join(map(_short, unknown[:5]))} is not a parameter of {entry['class']}"
-            )
+            names = ", ".join(map(_short, unknown[:5]))
+            raise ValueError(f"{entry['class']} has no parameters named {names}")
         calibrator = cls(**parameters)
         for name, value in fitted.items():
             if not (_is_fitted(name) and name.isidentifier()) or isinstance(

@@ -62,8 +62,8 @@ def kernel_calibration_error(
         "biased" divides the sum over all pairs, including each row with itself, by n squared. With
         ``notion="confidence"`` it is the square of the MMCE.
     block_size : int, optional
-        Average the unbiased estimates of blocks of this many consecutive rows. This takes O(n)
-        pairs instead of all.
+        Number of consecutive rows per block. If set, the unbiased estimates of all blocks are
+        averaged, which takes O(n) pairs instead of all pairs.
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional

@@ -170,8 +170,7 @@ def _integral_between(
 ) -> float:
     """Integral of ``|c_0 + 2 sum_k c_k cos(pi k t)|`` over [0, 1].
 
-    There is one zero in each interval that begins at ``cell`` and has the given width, at about
-    ``first`` from its beginning.
+    Each interval ``[cell, cell + width]`` contains one zero, close to ``cell + first``.
     """
     zeros = cell + first
     turn = np.pi * np.arange(1, smoothed.size)

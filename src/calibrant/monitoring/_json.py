@@ -24,16 +24,22 @@ def as_numbers(array: FloatArray) -> list[Any]:
 
 def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
     """Parse the state of a class of that name; raise ``ValueError`` for anything else."""
+    fix = f"Pass the text that {name}.to_json() returned."
     if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
-        raise ValueError(f"expected the JSON of a {name}, a text of at most 256 MB")
+        actual = f"{len(text):,} characters" if isinstance(text, str) else type(text).__name__
+        raise ValueError(
+            f"The state of {name} must be a string of at most {_MAX_CHARACTERS:,} characters, got "
+            f"{actual}. {fix}"
+        )
     try:
         state = parse_json(text)
     except ValueError as error:
-        raise ValueError(f"the text is not the JSON of a {name} ({error})") from None
+        raise ValueError(f"The text is not the JSON text of {name} ({error}). {fix}") from None
     if not isinstance(state, dict) or state.get("schema") != schema:
         actual = state.get("schema") if isinstance(state, dict) else type(state).__name__
         raise ValueError(
-            f"the text is not the JSON of a {name} (schema is {actual!r}, expected {schema!r})"
+            f"The text is not the JSON text of {name} (schema is {actual!r}, expected {schema!r}). "
+            f"{fix}"
         )
     return state
 

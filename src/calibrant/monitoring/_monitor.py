@@ -354,7 +354,10 @@ class CalibrationMonitor:
         state = read_state(text, SCHEMA, "CalibrationMonitor")
         rule = read_value(state, "rule")
         if not isinstance(rule, dict):
-            raise ValueError("rule of the state must hold the parameters of a monitor")
+            raise ValueError(
+                "rule of the state must be an object with the parameters of a monitor, got "
+                f"{type(rule).__name__}"
+            )
         _check_lag(rule.get("lag"), state)
         try:
             monitor = cls(**rule, classes=read_classes(state))

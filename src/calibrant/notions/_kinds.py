@@ -100,9 +100,9 @@ class RankNotion(Notion):
     def caption(self, claim: int, classes: Labels) -> str:
         rank, column = self._rank_of(claim, len(classes)), self.column_of(claim, len(classes))
         if rank > 1:
-            subject = "the class" if column is None else str(classes[column])
+            subject = "the class" if column is None else f"class {classes[column]}"
             return f"Predicted probability and observed frequency of {subject} at rank {rank}."
-        rows = "all rows" if column is None else f"rows predicted as {classes[column]}"
+        rows = "all rows" if column is None else f"rows predicted as class {classes[column]}"
         return f"Confidence and accuracy of {rows}."
 
     @property
@@ -170,7 +170,8 @@ class ClassNotion(Notion):
 
     def caption(self, claim: int, classes: Labels) -> str:
         column = claim if self.column is None else self.column
-        return f"Predicted probability and observed frequency of {classes[column]} in all rows."
+        label = classes[column]
+        return f"Predicted probability and observed frequency of class {label} in all rows."
 
     def column_of(self, claim: int, n_classes: int) -> int | None:
         return claim if self.column is None else self.column

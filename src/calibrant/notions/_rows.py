@@ -80,7 +80,8 @@ def shrink_to_mean(others: Any, is_free: Any, largest: Any, mean: Any, limit: An
 def scale_sets(proba: FloatArray, sets: list[IntArray], claimed: FloatArray) -> FloatArray:
     """Return rows on the simplex whose columns ``sets[j]`` (m, r_j) sum to ``claimed[:, j]``.
 
-    The sets are disjoint. Their entries keep their proportions; entries of zero are spread evenly.
+    The sets are disjoint. The entries of a set keep their proportions. If all entries of a set are
+    zero, they become equal.
     """
     shares = [
         normalized(np.take_along_axis(proba, label, axis=1)) * claimed[:, j : j + 1]

@@ -1,4 +1,4 @@
-"""Python code that repeats the figures of a report on held-out rows."""
+"""Python code that reproduces the figures of a report on held-out rows."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class Report(ShortRepr):
     how : tuple of str
         How the figures were computed.
     code : str
-        Python code that repeats the figures.
+        Python code that reproduces the figures.
 
     See Also
     --------
@@ -226,7 +226,7 @@ class Report(ShortRepr):
     is_weighted: bool = False
 
     def _repr_html_(self) -> str:
-        from calibrant.report._html import to_html  # a cyclic import: it uses these classes
+        from calibrant.report._html import to_html  # here, because _html imports this module
 
         page = escape(to_html(self), quote=True)
         style = "width: 100%; height: 40em; border: 1px solid #ccc"
@@ -234,7 +234,7 @@ class Report(ShortRepr):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report to an .html, .md or .json file."""
-        from calibrant.report._render import render  # a cyclic import: it uses these classes
+        from calibrant.report._render import render  # here, because _render imports this module
 
         render(self, path)
 

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant import __version__
 from calibrant._data.sample import Sample
 from calibrant.base import Calibrator
-from calibrant.base._citation import methods_sentence, references_of
+from calibrant.base._citation import methods_text, references_of
 from calibrant.report._case import Case
 from calibrant.report._weights import weight_sentences
 
@@ -30,11 +30,12 @@ def how_sentences(case: Case, original: Sample) -> tuple[str, ...]:
     sentences = (
         _how_fitted(case),
         f"ECE and MCE use {request.n_bins} bins of equal width; L2 errors use quantile bins. If "
-        "several classes share the highest probability, the first column is the predicted class.",
+        "several classes share the highest probability, the predicted class is the one in the "
+        "leftmost column.",
         _how_many_tested(case),
         f"Tests use {request.n_resamples:,} resamples with seed {request.seed}. P-values are "
-        "adjusted for the number of tests (Holm). The reduction in log-loss is paired over rows, "
-        "and its confidence interval is asymptotic.",
+        "adjusted for the number of tests (Holm). The reduction in log-loss is the mean of paired "
+        "differences over rows. The confidence interval of the reduction is asymptotic.",
         "" if case.fits.is_held_out else _HEURISTIC,
         "The calibration part of the log-loss is the reduction by cross-fitted structured scaling. "
         "Refinement is the remaining log-loss.",
@@ -77,11 +78,11 @@ def _how_many_tested(case: Case) -> str:
 
 
 def _how_to_write(model: Any) -> str:
-    """A sentence for a paper; empty for a calibrator of another package."""
+    """Text for a paper; empty for a calibrator of another package."""
     if not isinstance(model, Calibrator):
         return ""
     references = " ".join(["", "References:", *cited]) if (cited := references_of(model)) else ""
-    return f"Sentence for a paper: {methods_sentence(model)}{references}"
+    return f"Text for a paper: {methods_text(model)}{references}"
 
 
 def _how_chunked(case: Case) -> tuple[str, ...]:

@@ -36,7 +36,10 @@ class Request(NamedTuple):
 
 
 def choose_calibrator(calibrator: Any, method: str | None) -> tuple[Any, str]:
-    """The calibrator, by default `AutoCalibration`, and its name, by default that of its class."""
+    """Return the calibrator (default: `AutoCalibration`) and its name.
+
+    The default name is the class name, or "auto" if no calibrator is passed.
+    """
     if calibrator is None:
         return AutoCalibration(), method or "auto"
     return calibrator, method or type(calibrator).__name__

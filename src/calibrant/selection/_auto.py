@@ -54,8 +54,10 @@ class AutoCalibration(Calibrator):
     The identity and the averaged temperature are combined in proportion to their out-of-fold
     likelihoods. The weights of this combination and of the other calibrators maximize the
     out-of-fold log-likelihood, with two additional rows that only the combination predicted, minus
-    one standard error of the gain over it. From 300 rows on, the average of the other calibrators
-    with its confidence calibrated by a spline is one more member with a weight by the same rule.
+    one standard error of the gain over it. From 300 rows on, the ensemble has one more member.
+    This member averages the calibrators that do not calibrate the confidence themselves, and
+    calibrates the confidence of the average by a spline. The weight of this member follows the same
+    rule.
 
     Parameters
     ----------
