@@ -24,6 +24,7 @@ from calibrant.monitoring._results import (
     read_history,
     short_gap,
     strongest_sentences,
+    tolerated_gap_sentences,
 )
 from monitored import GAP, STEP
 
@@ -184,14 +185,21 @@ def test_a_gap_is_described_in_a_sentence_and_in_short():
     )
     assert ": -0.0200 (" in gap_sentence(replace(GAP, mean=-0.02))
     assert short_gap(GAP) == (
-        "confidence, log e-value 0.500, mean gap +0.0200 (95% CI -0.0100 to +0.0500)"
+        "confidence with log e-value 0.500 and mean gap +0.0200 (95% CI -0.0100 to +0.0500)"
     )
 
 
 def test_a_listed_gap_within_the_tolerance_has_a_note():
     listed = replace(GAP, is_listed=True)
-    assert short_gap(listed, 0.02).endswith(", which hides larger errors in some rows")
-    assert short_gap(replace(listed, low=0.03), 0.02).endswith(" +0.0500)")
+    assert tolerated_gap_sentences([GAP, listed], 0.02) == [
+        "Significant evidence indicates errors beyond the tolerance in some rows, even if the 95% "
+        "CI of a mean gap includes values within the tolerance."
+    ]
+    assert tolerated_gap_sentences([listed], 0.0) == [
+        "Significant evidence indicates errors in some rows, even if the 95% CI of a mean gap "
+        "includes zero."
+    ]
+    assert tolerated_gap_sentences([GAP, replace(listed, low=0.03)], 0.02) == []
 
 
 def test_what_could_still_hide_is_the_first_claim_and_the_worst():
@@ -211,8 +219,8 @@ def test_listed_groups_are_named_after_the_verdict(stream):
     monitor.update(y, proba, group=["north"] * 1500)
     lines = describe(monitor).split("\n")
     assert lines[0].startswith("Alarm")
-    assert lines[3].startswith("Strongest evidence: confidence, log e-value ")
-    assert "; group north, log e-value " in lines[3]
+    assert lines[3].startswith("Strongest evidence: confidence with log e-value ")
+    assert lines[4].startswith("Next: group north with log e-value ")
 
 
 def test_the_hint_of_an_alarm_begins_with_the_strongest_evidence(stream):
@@ -221,7 +229,9 @@ def test_the_hint_of_an_alarm_begins_with_the_strongest_evidence(stream):
     strongest = max(monitor.gaps(), key=lambda gap: gap.nats)
     hint = next(line for line in str(monitor).split("\n") if line.startswith("Strongest evidence"))
     value = format_number(strongest.nats)
-    assert hint.startswith(f"Strongest evidence: {strongest.claim}, log e-value {value}, mean gap ")
+    assert hint.startswith(
+        f"Strongest evidence: {strongest.claim} with log e-value {value} and mean gap "
+    )
 
 
 def test_an_alarm_names_the_strongest_evidence_even_if_nothing_is_listed(stream):

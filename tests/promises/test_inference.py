@@ -259,7 +259,10 @@ def test_s8_tests_after_cross_fitting_are_heuristic_and_exact_on_rows_of_their_o
     )
     assert {test.guarantee_after for test in crossed.tests} == {"heuristic"}
     assert held.tests[0].guarantee_after == "exact"
-    assert "P-value: exact before, heuristic after calibration." in to_markdown(crossed)
+    assert (
+        "The p-value is exact before calibration and heuristic after calibration."
+        in to_markdown(crossed)
+    )
 
 
 def test_c2_the_tests_of_a_report_are_adjusted_for_their_number():

@@ -126,10 +126,16 @@ class DaskSource(ChunkSource):
 def whole_rows(scores: Any) -> Any:
     """A dask array whose chunks hold whole rows and have known lengths."""
     scores = as_dask(scores)
-    if scores.ndim not in (1, 2) or np.isnan(scores.shape[0]):
+    if scores.ndim not in (1, 2):
         raise ValueError(
-            f"A dask array of scores must have shape (n, K) and chunks of known length, got shape "
-            f"{scores.shape}. Call X.compute_chunk_sizes() first."
+            "A dask array of scores must have shape (n_samples, n_classes), or (n_samples,) for a "
+            f"binary problem, got shape {scores.shape}. If the classes are on the last axis, pass "
+            "X.reshape(-1, X.shape[-1])."
+        )
+    if np.isnan(scores.shape[0]):
+        raise ValueError(
+            f"A dask array of scores must have chunks of known length, got shape {scores.shape}. "
+            "Call X.compute_chunk_sizes() first."
         )
     return scores.rechunk({1: -1}) if scores.ndim == 2 else scores
 

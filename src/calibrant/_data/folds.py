@@ -65,9 +65,10 @@ def as_folds(
 ) -> list[Fold]:
     """Folds for ``cv``: an integer, None, a scikit-learn splitter or an iterable of row pairs.
 
-    For an integer, rows or whole ``groups`` are assigned at random; ``random_state`` None means 0.
-    None chooses the number of folds by the number of rows. A splitter gets the groups. Folds
-    without rows to fit on or without held-out rows are removed, so a single row has no folds.
+    If ``cv`` is an integer or None, rows or whole ``groups`` are assigned to folds at random.
+    ``random_state=None`` means seed 0. ``cv=None`` chooses the number of folds by the number of
+    rows. A splitter gets the groups. Folds without rows to fit on or without held-out rows are
+    removed, so a single row has no folds.
     """
     seed = as_seed(random_state) or 0
     if isinstance(cv, int | np.integer) or cv is None:

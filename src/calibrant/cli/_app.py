@@ -163,8 +163,8 @@ def fit(
     chunked: Chunked = None,
 ) -> None:
     """Fit a calibrator to scores and labels, and save it. Use rows that the classifier was not
-    trained on. Scores larger than 256 MB are read in blocks, once per pass; the methods gp and
-    canonical need all rows and keep them in a temporary file.
+    trained on. Scores larger than 256 MB are read in blocks, once per pass. The methods gp and
+    canonical need all rows and copy large scores to a temporary file.
     """
     from calibrant.cli._commands import fit_file, make_calibrator
     from calibrant.cli._existing import check_output

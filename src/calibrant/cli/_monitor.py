@@ -94,8 +94,9 @@ def start(
     horizon: Horizon = 1_000_000,
     force: Force = False,
 ) -> None:
-    """Start to monitor a model. The state keeps classes, columns and options of the reference file
-    for updates. The rows of the reference file are evaluated but not counted.
+    """Start monitoring a model. The state file stores the classes, columns and options of the
+    reference file, and updates reuse them. The command checks the calibration of the reference
+    file, but does not add its rows to the monitor.
     """
     from calibrant.cli._files import open_file
     from calibrant.cli._monitor_state import remember_options

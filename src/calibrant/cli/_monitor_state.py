@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import reprlib
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,8 +81,12 @@ def recall_options(
     kinds = {name: type(getattr(data, name)) for name in _REMEMBERED}
     if not isinstance(options, dict) or not set(options) <= set(kinds):
         raise ValueError("the options in the metadata of the state are not those of monitor start")
-    if not all(isinstance(value, str | bool) for value in options.values()):
-        raise ValueError("options in the metadata of the state must be text or booleans")
+    for name, value in options.items():
+        if not isinstance(value, str | bool):
+            raise ValueError(
+                "options in the metadata of the state must be strings or booleans, got "
+                f"{reprlib.repr(value)} for {name!r}"
+            )
     has_scores = any(getattr(data, kind) for kind in KINDS)
     used = {
         name: value
@@ -96,7 +101,10 @@ def scores_of(monitor: CalibrationMonitor) -> ModelScores:
     """The classes, the kind of scores and the columns that a monitor expects."""
     columns = monitor.metadata.get("columns", [])
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
-        raise ValueError("columns in the metadata of the state must be names")
+        raise ValueError(
+            "columns in the metadata of the state must be a list of column names, got "
+            f"{reprlib.repr(columns)}"
+        )
     classes: Any = monitor.classes
     return ModelScores(classes, monitor.to_dict()["rule"]["inputs"], tuple(columns))
 
@@ -124,7 +132,7 @@ def note_file(monitor: CalibrationMonitor, when: str, digest: str, *, again: boo
     earlier = next((entry[0] for entry in files if digest in entry), None)
     if earlier is not None and not again:
         raise ValueError(
-            f"These rows were added before, as {earlier!r}. Pass --again to count them twice."
+            f"These rows were added before, as {earlier!r}. Pass --again to count these rows twice."
         )
     if when in names and not again:
         raise ValueError(

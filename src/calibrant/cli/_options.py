@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from calibrant.cli._deferred import import_sklearn
 
-if TYPE_CHECKING:  # help needs neither, so they are imported later
+if TYPE_CHECKING:  # --help does not need these classes, so commands import them later
     from calibrant.cli._output import Output
     from calibrant.io import FileOptions
 
@@ -33,7 +33,7 @@ ConfidenceColumn = Annotated[
     typer.Option(
         "--confidence",
         metavar="COLUMN",
-        help="Column of confidences of answers that are correct or not; requires --correct.",
+        help="Column with the confidence of each answer. Requires --correct.",
     ),
 ]
 CorrectColumn = Annotated[
@@ -63,7 +63,8 @@ ReportModel = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="Evaluate this saved calibrator. FILE must have rows that it was not fitted on.",
+        help="Evaluate this saved calibrator. The calibrator must not have been fitted on the rows "
+        "of FILE.",
     ),
 ]
 MethodName = Annotated[
@@ -236,7 +237,11 @@ class ExportArguments:
 
     to: Annotated[
         str,
-        typer.Option("--to", metavar="TARGET", help="onnx, torch, sql, python or javascript."),
+        typer.Option(
+            "--to",
+            metavar="TARGET",
+            help="Target of the export: onnx, torch, sql, python or javascript.",
+        ),
     ] = "onnx"
     dialect: Annotated[
         str,

@@ -26,6 +26,7 @@ from calibrant._kernels.simplex import (
     softmax,
 )
 from calibrant._typing import AnyArray, FloatArray
+from calibrant._validation import shortened
 
 Constants = Mapping[str, Any]
 """Constants of an operation by name: numbers, words, or arrays."""
@@ -53,7 +54,9 @@ class Op:
 def check_constants(op: str, constants: Constants) -> None:
     """Raise unless these are the constants of an operation, finite and of the right shape."""
     if set(constants) != set(OPS[op].constants):
-        raise ValueError(f"its constants must be {', '.join(OPS[op].constants) or 'none'}")
+        expected = ", ".join(OPS[op].constants) or "none"
+        found = shortened([str(name)[:60] for name in constants]) or "none"
+        raise ValueError(f"expected the constants {expected}, got {found}")
     for name, value in constants.items():
         if name not in ("side", "count"):
             _check_number(name, np.asarray(value))

@@ -206,10 +206,13 @@ class _Shapes:
             width = OPS[op].width(widths, constants)
             self._check_labels(op, args)
         except ValueError as error:
-            raise ValueError(f"operation {len(self.widths)}, {op!r}: {error}") from None
+            raise ValueError(f"{error} (operation {len(self.widths)}, {op!r})") from None
         self.n_columns += width
         if self.n_columns > MOST_COLUMNS:
-            raise ValueError(f"its values have more than {MOST_COLUMNS:,} columns in all")
+            raise ValueError(
+                f"the values have {self.n_columns:,} columns in all, but at most {MOST_COLUMNS:,} "
+                "are allowed"
+            )
         counts = [self.labels[arg] for arg in args]
         self.labels.append(label_count(op, counts, widths[0], constants))
         self.widths.append(width)
@@ -217,11 +220,13 @@ class _Shapes:
 
     def _check_arguments(self, op: str, args: Sequence[int]) -> None:
         if op not in OPS:
-            raise ValueError("it is not an operation")
+            raise ValueError("the operation is unknown")
         if not args or OPS[op].n_args not in (None, len(args)):
-            raise ValueError(f"it takes {OPS[op].n_args or 'one or more'} arguments")
+            raise ValueError(
+                f"expected {OPS[op].n_args or 'one or more'} arguments, got {len(args)}"
+            )
         if not all(0 <= arg < len(self.widths) for arg in args):
-            raise ValueError("its arguments must come before it")
+            raise ValueError("the arguments of an operation must be earlier values")
 
     def _check_labels(self, op: str, args: Sequence[int]) -> None:
         """Raise unless argument 2 of ``take`` and ``put`` refers to columns of argument 1."""
@@ -230,7 +235,7 @@ class _Shapes:
         count = self.labels[args[1]]
         if count is None or count > self.widths[args[0]]:
             raise ValueError(
-                f"its second argument must refer to columns 0..{self.widths[args[0]] - 1}"
+                f"the second argument must refer to columns 0..{self.widths[args[0]] - 1}"
             )
 
 

@@ -105,11 +105,11 @@ class Value:
         return self.take(self.top(1))
 
     def take(self, label: Value) -> Value:
-        """Entries in the columns ``label``."""
+        """Entries of each row in the columns whose numbers are in ``label``."""
         return self.apply("take", label)
 
     def put(self, label: Value, values: Value) -> Value:
-        """The same rows with other values in the columns ``label``."""
+        """The same rows with other values in the columns whose numbers are in ``label``."""
         return self.apply("put", label, values)
 
     def fill(self, *values: float) -> Value:

@@ -68,11 +68,11 @@ class ScoreDecomposition:
         Mean score of the predictions; ``value = calibration + refinement``. Lower is better.
     calibration : float
         Reduction of the score by cross-fitted recalibration; negative if recalibration increases
-        it.
+        the score.
     refinement : float
         Mean score after recalibration.
     notion : str
-        Type of calibration of the claims.
+        Name of the type of calibration that selects the claims.
     claims : tuple of ClaimDecomposition
         Decomposition of each claim (binary problem) by isotonic regression.
 

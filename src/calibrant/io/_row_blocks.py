@@ -251,7 +251,9 @@ class ScoreChunks(ChunkedScores, ChunkSource):
 
     def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> ChunkSource:
         if y is not None or weight is not None:
-            raise TypeError("Labels and weights come with the chunks. Pass None for them.")
+            raise TypeError(
+                "Labels and weights come with the chunks. Pass None as labels and None as weights."
+            )
         if groups:
             raise TypeError(
                 "The groups of these chunks are unknown. Evaluate each group separately."

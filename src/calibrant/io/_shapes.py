@@ -127,10 +127,11 @@ class References:
 
     def close(self) -> None:
         """Finish the current calibrator."""
-        if self._cost > self.LEAST + 10 * self._n_references:
+        limit = self.LEAST + 10 * self._n_references
+        if self._cost > limit:
             raise ValueError(
-                f"its calibrators refer to each other so often that a prediction would run "
-                f"{self._cost:,} of them"
+                f"a prediction would run {self._cost:,} calibrators, but at most {limit:,} are "
+                "allowed"
             )
         self.costs.append(self._cost)
         self._cost = 1

@@ -19,7 +19,8 @@ _ROOT = 1e-13
 # The bandwidth at which the search starts.
 _START = 0.05
 # Cosines with exp(-x^2 / 2) below round-off, x > 8.7, are left out. A grid of 8 steps per remaining
-# cosine finds every zero of their sum. With more cosine values than 2^16, the full grid is faster.
+# cosine finds every zero of their sum. The full grid is faster if more than 2^16 cosine values are
+# needed.
 _SPECTRUM, _OVERSAMPLING, _MANY_COSINES = 8.7, 8, 2**16
 
 

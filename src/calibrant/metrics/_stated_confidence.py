@@ -165,10 +165,10 @@ def evaluate_confidence(
 ) -> ConfidenceEvaluation | GroupedEvaluation:
     """Evaluate stated confidences of answers that were correct or not.
 
-    Use it for language models that state a confidence, for detectors and for human forecasts: each
-    row has one number, the probability that its own answer is correct. ``evaluate`` is for
-    probabilities of classes. It would read the confidence 0.3 of a wrong answer as 0.7 for a
-    correct one.
+    Use this function for language models that state a confidence, for detectors and for human
+    forecasts. Each row has one number, the probability that its own answer is correct.
+    ``evaluate`` is for probabilities of classes: it would read the confidence 0.3 of a wrong
+    answer as 0.7 for a correct answer.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def evaluate_confidence(
     by : groups of shape (n,), or dict or data frame of such columns, optional
         Evaluate each group. The intervals then hold for all groups together.
     level : float
-        Level of the intervals.
+        Confidence level of the intervals.
 
     Returns
     -------

@@ -196,7 +196,9 @@ def _of_function(function: Callable[..., float]) -> Metric:
     inner, options = function, {}
     if isinstance(function, partial):
         inner = function.func
-        if not function.args:  # options can only be taken over if all are keywords
+        # Only keyword arguments can be stored as options. A partial with positional arguments
+        # stays as it is.
+        if not function.args:
             options, function = dict(function.keywords), inner
     name = str(getattr(inner, "__name__", type(inner).__name__))
     entry = next((entry for entry in _TABLE if entry.function is inner), None)

@@ -218,15 +218,17 @@ def _powers(p: FloatArray) -> tuple[FloatArray, ...]:
 class ClaimFamily(Family):
     r"""Alternatives for the claims of a notion, with score s and outcome o.
 
-    Without a tolerance, an alternative is the claim with other odds: :math:`f = e^{\delta o} / (1 +
-    s (e^\delta - 1))`. With a tolerance :math:`\epsilon`, the alternatives are deviations of the
-    probability by more than the tolerance, with a fraction :math:`\lambda` of the evidence at risk:
+    Without a tolerance, an alternative multiplies the odds of the claim by :math:`e^\delta`. The
+    likelihood ratio is :math:`f = e^{\delta o} / (1 + s (e^\delta - 1))`.
+
+    With a tolerance :math:`\epsilon`, the alternatives are deviations of the probability by more
+    than the tolerance, with a fraction :math:`\lambda` of the evidence at risk:
 
     .. math:: 1 - \lambda \frac{o - s + \epsilon}{1 - s + \epsilon} \quad \text{(s is too high)},
        \qquad 1 + \lambda \frac{o - s - \epsilon}{s + \epsilon} \quad \text{(s is too low)} .
 
-    Both have a mean of at most 1 as long as :math:`|P(o = 1) - s| \le \epsilon`. With a relative
-    tolerance :math:`\rho`, :math:`\epsilon` is at most :math:`\rho s`.
+    Both factors have a mean of at most 1 as long as :math:`|P(o = 1) - s| \le \epsilon`. With a
+    relative tolerance :math:`\rho`, :math:`\epsilon` is at most :math:`\rho s`.
     """
 
     def __init__(

@@ -211,7 +211,7 @@ class Evidence:
         return self._multiply(run.log_product, run.last, n_seen), run.path
 
     def absorb(self, log_f: FloatArray, n_rows: int, n_seen: int, layout: Layout) -> Evidence:
-        """Add a period of ``n_rows`` rows with sums ``log_f`` (J,) as one step of time.
+        """Add a period of ``n_rows`` rows with sums ``log_f`` (J,) as one time step.
 
         The new tests of a detector all start at the beginning of the period.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,10 +37,10 @@ def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"The text is not the JSON text of {name} ({error}). {fix}") from None
     if not isinstance(state, dict) or state.get("schema") != schema:
-        actual = state.get("schema") if isinstance(state, dict) else type(state).__name__
+        schema_found = state.get("schema") if isinstance(state, dict) else type(state).__name__
         raise ValueError(
-            f"The text is not the JSON text of {name} (schema is {actual!r}, expected {schema!r}). "
-            f"{fix}"
+            f"The text is not the JSON text of {name} (schema is {schema_found!r}, expected "
+            f"{schema!r}). {fix}"
         )
     return state
 
@@ -74,7 +75,10 @@ def read_number(state: Mapping[str, Any], key: str, low: float, high: float) -> 
     """One number within bounds."""
     value = read_value(state, key)
     if not _is_number(value) or not low <= value <= high:
-        raise ValueError(f"{key} of the state must be a number from {low:g} to {high:g}")
+        raise ValueError(
+            f"{key} of the state must be a number from {low:g} to {high:g}, got "
+            f"{reprlib.repr(value)}"
+        )
     return value
 
 
@@ -96,10 +100,16 @@ def read_classes(state: Mapping[str, Any], low: int = 2) -> AnyArray | None:
     if values is None:
         return None
     if not isinstance(values, list) or len(values) < low:
-        raise ValueError("classes of the state must be a list of labels")
+        raise ValueError(
+            f"classes of the state must be a list of at least {low} labels, got "
+            f"{reprlib.repr(values)}"
+        )
     types = {type(value) for value in values}
     if types not in ({str}, {int}, {bool}) or len(set(values)) != len(values):
-        raise ValueError("classes of the state must be distinct strings, integers or booleans")
+        raise ValueError(
+            "classes of the state must be distinct labels of one type (strings, integers or "
+            f"booleans), got {reprlib.repr(values)}"
+        )
     labels = np.array(values)
     if labels.dtype.kind not in "Uib":  # integers beyond 64 bits would become floats
         raise ValueError("classes of the state must be integers of at most 64 bits")

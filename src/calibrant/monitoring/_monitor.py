@@ -239,7 +239,7 @@ class CalibrationMonitor:
         return self._state.chunk(rows, groups, self._require_members(), self._start_key())
 
     def absorb(self, chunk: MonitorChunk, *, when: Any = None) -> MonitorStep:
-        """Add the sums of a period, computed by `chunk`, as one step of time.
+        """Add the sums of a period, computed by `chunk`, as one time step.
 
         Only the evidence at the end of the period can raise an alarm. The bound on false alarms is
         that of `update`.

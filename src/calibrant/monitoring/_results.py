@@ -245,7 +245,7 @@ def advice_sentence(monitor: CalibrationMonitor) -> str:
     rows = f"the rows since {onset}" if onset else "recent rows"
     return (
         f"Find out what changed, recalibrate on {rows}, and start a new monitor. The alarm stays "
-        "until then."
+        "active until you start a new monitor or reset this monitor."
     )
 
 
@@ -319,17 +319,31 @@ def strongest_sentences(monitor: CalibrationMonitor, gaps: list[Gap]) -> list[st
     listed = [gap for gap in ranked if gap.is_listed] or (ranked[:1] if monitor.alarm else [])
     if not listed:
         return []
-    texts = [short_gap(gap, monitor._rule.tolerance) for gap in listed[:_N_STRONGEST]]
-    return [f"Strongest evidence: {'; '.join(texts)}."]
+    strongest, *others = listed[:_N_STRONGEST]
+    return [
+        f"Strongest evidence: {short_gap(strongest)}.",
+        *(f"Next: {short_gap(gap)}." for gap in others),
+        *tolerated_gap_sentences([strongest, *others], monitor._rule.tolerance),
+    ]
 
 
-def short_gap(gap: Gap, tolerance: float = 0.0) -> str:
+def short_gap(gap: Gap) -> str:
     """An event or group with its evidence and its gap."""
-    text = f"{gap.claim}, log e-value {format_number(max(gap.nats, 0.0))}, mean gap "
-    is_tolerated = gap.low <= tolerance and gap.high >= -tolerance
+    evidence = format_number(max(gap.nats, 0.0))
+    return f"{gap.claim} with log e-value {evidence} and mean gap {_interval_text(gap)}"
+
+
+def tolerated_gap_sentences(gaps: list[Gap], tolerance: float) -> list[str]:
+    """A note if a listed gap may be within the tolerance; otherwise an empty list."""
     # Evidence concerns gaps of single rows, so a mean gap within the tolerance needs a note.
-    note = ", which hides larger errors in some rows" if is_tolerated and gap.is_listed else ""
-    return f"{text}{_interval_text(gap)}{note}"
+    if not any(gap.is_listed and gap.low <= tolerance and gap.high >= -tolerance for gap in gaps):
+        return []
+    errors = "errors beyond the tolerance" if tolerance else "errors"
+    values = "values within the tolerance" if tolerance else "zero"
+    return [
+        f"Significant evidence indicates {errors} in some rows, even if the 95% CI of a mean gap "
+        f"includes {values}."
+    ]
 
 
 def hidden_gap_sentence(gaps: list[Gap]) -> str:

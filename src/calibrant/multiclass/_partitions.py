@@ -16,8 +16,12 @@ from calibrant._typing import FloatArray, IntArray
 # Multiples of 1 / resolution that round-off has moved are rounded to the grid.
 _GRID_DECIMALS = 9
 
-# Rows that are inspected first for a cut, and directions whose orders of all rows are kept.
-_FIRST_LOOK, _MOST_ORDERS = 256, 1024
+# Number of rows that a cut inspects first. The number is multiplied by four until the cut is found.
+_FIRST_LOOK = 256
+
+# Largest number of directions whose sorted rows are kept, which takes 16 bytes per row and
+# direction. With more directions, each cut sorts the remaining rows.
+_MOST_ORDERS = 1024
 
 
 class Partition(Protocol):

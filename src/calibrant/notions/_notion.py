@@ -205,17 +205,17 @@ class Notion(ABC):
         return sets if np.unique(first).size == first.size else None
 
     def claims(self, proba: Rows, y: IntArray, weight: FloatArray) -> Claims:
-        """Return all claims about the data. Blocks are selected on demand."""
+        """Return the claims (binary problems) of all rows. Blocks are selected on demand."""
         n_rows, n_classes = proba.shape
         size = (n_rows, self.n_quantities(n_classes), self.n_labels(n_classes))
         return Claims(*size, weight, lambda rows: self.select(proba[rows], y[rows]), n_classes)
 
     def chunked_claims(self, sample: Sample, cuts: FloatArray | None = None) -> Claims:
-        """Return all claims about chunked probabilities; ``cuts`` are ends of cells."""
+        """Return the claims of all rows of chunked probabilities; ``cuts`` are ends of cells."""
         return chunked_claims(self, sample, cuts)
 
     def top_claims(self, sample: TopSample) -> Claims:
-        """Return all claims about top scores, for notions of ranks."""
+        """Return the claims of all rows of top scores, for notions of ranks."""
         return top_claims(self, sample)
 
     def reported(

@@ -96,7 +96,8 @@ def grid_spec(
         figure = new_figure(size)
         return figure, figure.add_gridspec(n_rows, n_columns, **ratios)
     if ax.figure.get_layout_engine() is None:
-        ratios = {"wspace": 0.45, "hspace": 0.45} | ratios  # no layout engine adds space for labels
+        # Without a layout engine, nothing else leaves space for labels.
+        ratios = {"wspace": 0.45, "hspace": 0.45} | ratios
     whole = _split_off_title(ax)
     ax.set_subplotspec(whole[0])
     ax.set_axis_off()

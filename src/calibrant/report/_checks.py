@@ -152,7 +152,7 @@ def possible_error(rows: DrawnRows, names: Sequence[str]) -> PossibleError:
 def decompose(case: Case) -> Decomposition:
     """The log-loss as calibration plus refinement, before and after."""
     rows, seed = case.tested, case.request.seed
-    # The full matrix of many classes takes minutes to fit and needs more rows than are tested.
+    # With many classes, the full matrix takes minutes to fit and needs more rows than are used.
     is_large = rows.both[0].shape[1] > _MATRIX_CLASSES
     calibrator = StructuredScaling("vector") if is_large else None
     before, after = (

@@ -84,7 +84,7 @@ COLUMNS = {
     "probabilities were calibrated; adjusted for the number of tests (Holm).",
     "p-value after": "The same for the calibrated probabilities.",
     "Null hypothesis": "Hypothesis that a small p-value rejects, and the validity of the p-value: "
-    "exact, finite-sample (never too small), asymptotic (for many rows) or heuristic.",
+    "exact, valid in finite samples (never too small), asymptotic (for many rows) or heuristic.",
     "Predicted class": "Class that the guaranteed calibrator predicts.",
     "Probability": "Probability that the guaranteed calibrator reports for this class.",
     "Group": "Value of the group columns.",

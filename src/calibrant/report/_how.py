@@ -54,7 +54,8 @@ def _how_fitted(case: Case) -> str:
     if case.request.is_fitted:
         return (
             f"The method {method} was fitted before this report and is evaluated on "
-            f"{n_samples:,.0f} rows. Held-out figures require rows that it was not fitted on."
+            f"{n_samples:,.0f} rows. The figures are held-out only if the method was not fitted on "
+            "these rows."
         )
     if case.fits.is_held_out:
         n_fitted = case.fits.class_weights.sum()

@@ -49,6 +49,11 @@ _SECTIONS = {
     "code": "Code",
     "glossary": "Glossary",
 }
+_COUNTS_CAPTION = (
+    "The bars show the number of rows per bin of predicted probability, before and after "
+    "calibration."
+)
+
 MOST_DRAWN = 12
 """Largest number of diagrams of a type of calibration with one diagram per class."""
 
@@ -123,12 +128,12 @@ def _panel(diagram: Reliability, classes: Sequence[str]) -> str:
     name = "" if diagram.column is None else _text(classes[diagram.column])
     column = "" if diagram.column is None else str(diagram.column)
     chart = reliability_svg(diagram, f"Reliability diagram. {question}")
-    counts = counts_svg(diagram, f"Number of rows by predicted probability. {question}")
+    counts = counts_svg(diagram, f"{_COUNTS_CAPTION} {question}")
     return (
         f'<div class="panel" data-notion="{diagram.notion}" data-column="{column}" '
         f'data-name="{name}"><div class="charts"><figure>{chart}<figcaption>{escape(question)}'
-        f"</figcaption></figure><figure>{counts}<figcaption>Number of rows by predicted "
-        f"probability.</figcaption></figure></div><details><summary>Table of this diagram</summary>"
+        f"</figcaption></figure><figure>{counts}<figcaption>{_COUNTS_CAPTION}</figcaption>"
+        f"</figure></div><details><summary>Table of this diagram</summary>"
         f'<div class="scroll">{_curve_table(diagram)}</div></details></div>'
     )
 

@@ -67,10 +67,10 @@ def _facts(monitor: CalibrationMonitor) -> str:
 
 def _marked(monitor: CalibrationMonitor, false_alarm: float) -> str:
     if not any(gap.is_listed for gap in (monitor.gaps() if monitor.n_rows else [])):
-        return "None of these rows is marked: no single gap is significant."
+        return 'No gap is marked "check", because no single gap is significant.'
     return (
-        'Rows marked "check" are significant; the expected share of false marks is at most '
-        f"{format_percent(false_alarm)}."
+        'The mark "check" means significant evidence against calibration. The expected share of '
+        f"false marks is at most {format_percent(false_alarm)}."
     )
 
 

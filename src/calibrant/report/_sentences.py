@@ -237,10 +237,11 @@ def decomposition_sentence(report: Report) -> str:
 
 def null_sentence(test: CheckRow) -> str:
     """The null hypothesis of a test, and the validity of its p-values."""
-    after = test.guarantee_after or test.guarantee
-    guarantee = (
-        test.guarantee
-        if after == test.guarantee
-        else f"{test.guarantee} before, {after} after calibration"
+    before, after = (
+        "valid in finite samples" if guarantee == "finite-sample" else guarantee
+        for guarantee in (test.guarantee, test.guarantee_after or test.guarantee)
     )
-    return f"{test.null[0].upper()}{test.null[1:]}. P-value: {guarantee}."
+    validity = (
+        before if before == after else f"{before} before calibration and {after} after calibration"
+    )
+    return f"{test.null[0].upper()}{test.null[1:]}. The p-value is {validity}."

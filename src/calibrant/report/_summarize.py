@@ -74,7 +74,7 @@ def summarize(
         calibrator that was fitted on other rows.
     model : fitted calibrator, optional
         Evaluate this calibrator, for example ``calibrant.load("model.json")``, and fit none. Pass
-        rows that it was not fitted on.
+        rows that this calibrator was not fitted on.
     inputs : {"proba", "logits", "log_proba"}
         Kind of the scores.
     sample_weight : array-like of shape (n,), optional

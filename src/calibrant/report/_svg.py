@@ -114,7 +114,7 @@ def _radius(rows: float, most: float) -> float:
 
 
 def counts_svg(diagram: Reliability, label: str) -> str:
-    """Number of rows by predicted probability, before and after."""
+    """Number of rows per bin of predicted probability, before and after calibration."""
     most = max((*diagram.before.count, *diagram.after.count), default=1.0)
     plane = _Plane(380, 420, (-0.03, 1.03), (0.0, _ceiling(most)))
     bars = [
