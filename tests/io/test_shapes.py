@@ -79,5 +79,7 @@ def test_parts_of_parts_count_each_time():
     assert references.costs[-1] == 2**10 - 1
     references.refer(9)
     references.refer(9)
-    with pytest.raises(ValueError, match="would run 2,047 of them"):
+    with pytest.raises(
+        ValueError, match="would run 2,047 calibrators, but at most 1,200 are allowed"
+    ):
         references.close()

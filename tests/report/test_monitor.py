@@ -49,5 +49,5 @@ def test_claims_that_stand_out_are_marked_and_their_absence_is_said():
     assert text in page_of(monitor)[0]
     monitor.update(["a", "b"] * 500, [[0.95, 0.05]] * 1000)
     page, _ = page_of(monitor)
-    assert "the expected share of false marks is at most 5%." in page
+    assert "The expected share of false marks is at most 5%." in page
     assert "<td>check</td>" in page

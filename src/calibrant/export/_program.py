@@ -222,9 +222,9 @@ class _Shapes:
         if op not in OPS:
             raise ValueError("the operation is unknown")
         if not args or OPS[op].n_args not in (None, len(args)):
-            raise ValueError(
-                f"expected {OPS[op].n_args or 'one or more'} arguments, got {len(args)}"
-            )
+            expected = OPS[op].n_args or "one or more"
+            noun = "argument" if expected == 1 else "arguments"
+            raise ValueError(f"expected {expected} {noun}, got {len(args)}")
         if not all(0 <= arg < len(self.widths) for arg in args):
             raise ValueError("the arguments of an operation must be earlier values")
 

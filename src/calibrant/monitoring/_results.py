@@ -315,7 +315,8 @@ def _interval_text(gap: Gap) -> str:
 
 def strongest_sentences(monitor: CalibrationMonitor, gaps: list[Gap]) -> list[str]:
     """The events and groups with the strongest evidence; after an alarm at least one of them."""
-    ranked = sorted(gaps, key=lambda gap: -gap.nats)
+    # A group of all rows has the evidence of the event itself up to round-off: events come first.
+    ranked = sorted(gaps, key=lambda gap: -round(gap.nats, 9))
     listed = [gap for gap in ranked if gap.is_listed] or (ranked[:1] if monitor.alarm else [])
     if not listed:
         return []
