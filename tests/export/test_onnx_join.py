@@ -178,7 +178,7 @@ def test_a_calibrated_classifier_asks_for_the_files_of_its_classifiers(tmp_path)
         export.to_onnx(model, tmp_path / "full.onnx")
     with pytest.raises(ValueError, match="ensemble=False"):
         export.to_onnx(model, tmp_path / "full.onnx", model="one.onnx")
-    with pytest.raises(ValueError, match="only a CalibratedClassifier"):
+    with pytest.raises(ValueError, match="only a CalibratedClassifier has several classifiers"):
         export.to_onnx(model.calibrator_, tmp_path / "full.onnx", model=["a.onnx", "b.onnx"])
 
 

@@ -91,8 +91,8 @@ def _average(calibrator: Any, n_models: int) -> Average:
     if not isinstance(calibrator, CalibratedClassifier):
         if n_models > 1:
             raise ValueError(
-                f"model= has {n_models} files, but there is one calibrator. Pass one file, or pass "
-                "a CalibratedClassifier, which has a calibrator for each classifier."
+                f"model= has {n_models} files, but only a CalibratedClassifier has several "
+                "classifiers. Pass one file, or pass the CalibratedClassifier."
             )
         return Average((program(calibrator),), (1.0,))
     average = average_of(calibrator)
