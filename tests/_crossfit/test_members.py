@@ -82,8 +82,8 @@ def test_every_row_is_predicted_by_the_map_that_has_not_seen_it(rows):
     )
     for fold, fitted in zip(folds, maps, strict=True):
         own = calibrant.TemperatureScaling().fit(proba[fold.fit], y[fold.fit])
-        held_out = proba_of(fitted, proba, "proba", fold.judge)
-        np.testing.assert_allclose(held_out, own.predict_proba(proba[fold.judge]))
+        held_out = proba_of(fitted, proba, "proba", fold.held_out)
+        np.testing.assert_allclose(held_out, own.predict_proba(proba[fold.held_out]))
 
 
 def test_another_classifier_is_given_probabilities_and_its_missing_class_gets_none(rows):

@@ -44,7 +44,7 @@ def test_a_row_is_scored_by_a_calibrator_fitted_without_it(rng):
     expected = []
     for fold in as_folds(5, proba, y, np.ones(40), 3):
         frequency = np.bincount(y[fold.fit], minlength=3) / len(fold.fit)
-        expected.extend(((frequency - np.eye(3)[y[fold.judge]]) ** 2).sum(axis=1))
+        expected.extend(((frequency - np.eye(3)[y[fold.held_out]]) ** 2).sum(axis=1))
     np.testing.assert_allclose(pairs.after, expected)
 
 

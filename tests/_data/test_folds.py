@@ -33,11 +33,11 @@ def _assert_same(left, right):
 def test_every_row_is_judged_once_and_fitted_on_by_the_others(rows):
     scores, y = rows
     folds = as_folds(5, scores, y, np.ones(60), None)
-    judged = np.concatenate([fold.judge for fold in folds])
+    judged = np.concatenate([fold.held_out for fold in folds])
     assert sorted(judged.tolist()) == list(range(60))
     for fold in folds:
-        assert not set(fold.fit) & set(fold.judge)
-        assert len(fold.fit) + len(fold.judge) == 60
+        assert not set(fold.fit) & set(fold.held_out)
+        assert len(fold.fit) + len(fold.held_out) == 60
 
 
 def test_folds_do_not_depend_on_the_order_of_rows(rows, rng):
@@ -63,21 +63,23 @@ def test_fractional_weights_stay_whole(rows, rng):
     folds = as_folds(4, scores, y, weight, 1)
     total = np.zeros(60)
     for fold in folds:
-        np.testing.assert_array_equal(fold.judge_weight, weight[fold.judge])
-        total[fold.judge] += fold.judge_weight
+        np.testing.assert_array_equal(fold.held_out_weight, weight[fold.held_out])
+        total[fold.held_out] += fold.held_out_weight
     np.testing.assert_allclose(total, weight)
 
 
 def test_the_seed_decides(rows):
     scores, y = rows
-    judged = [as_folds(5, scores, y, np.ones(60), seed)[0].judge.tolist() for seed in (None, 0, 1)]
+    judged = [
+        as_folds(5, scores, y, np.ones(60), seed)[0].held_out.tolist() for seed in (None, 0, 1)
+    ]
     assert judged[0] == judged[1] != judged[2]
 
 
 def test_splitters_and_pairs_of_rows_are_taken_as_they_are(rows):
     scores, y = rows
     given = as_folds(KFold(3), scores, y, np.ones(60), None)
-    assert [fold.judge.tolist() for fold in given] == [
+    assert [fold.held_out.tolist() for fold in given] == [
         list(range(0, 20)),
         list(range(20, 40)),
         list(range(40, 60)),
@@ -103,7 +105,7 @@ def test_a_generator_is_not_advanced_and_its_folds_are_the_same_again(rows):
     generator = np.random.default_rng(4)
     first, again = (as_folds(3, *rows, np.ones(60), generator) for _ in range(2))
     for one, other in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one.judge, other.judge)
+        np.testing.assert_array_equal(one.held_out, other.held_out)
 
 
 def test_stratified_folds_hold_every_class_and_are_no_more_than_rows_of_the_largest():

@@ -54,7 +54,7 @@ def test_means_and_spreads_are_those_of_the_folds(result, data):
         fitted = TemperatureScaling().fit(data.val_proba[fold.fit], data.val_labels[fold.fit])
         losses.append(
             metrics.log_loss(
-                data.val_labels[fold.judge], fitted.predict_proba(data.val_proba[fold.judge])
+                data.val_labels[fold.held_out], fitted.predict_proba(data.val_proba[fold.held_out])
             )
         )
     assert result.mean[0, 1, 0] == pytest.approx(np.mean(losses), rel=1e-9)

@@ -38,7 +38,7 @@ MEMBERS = {"identity": Identity(), "temperature": TemperatureScaling()}
 def test_a_row_is_predicted_by_the_fit_of_the_other_folds(rows, folds, plan):
     proba, labels = rows
     result = predict_held_out(fit_members(MEMBERS, plan, "proba"), [True, False], plan, "proba", 3)
-    held_out = folds[1].judge
+    held_out = folds[1].held_out
     fitted = fit_on(TemperatureScaling(), plan.train(1), "proba")
     expected = fitted.predict_proba(proba[held_out])[np.arange(len(held_out)), labels[held_out]]
     np.testing.assert_allclose(result.likelihood[result.group == 1, 1], expected)

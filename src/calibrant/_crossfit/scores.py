@@ -133,11 +133,11 @@ def paired_scores(
         _score_block(rule, calibrators, number, scores[rows], y[rows], inputs)
         for number, fold in enumerate(folds)
         # In blocks of rows, because the predictions of all calibrators are in memory at once.
-        for block in row_blocks(len(fold.judge), scores.shape[1], elements=READ_BLOCK)
-        for rows in [fold.judge[block]]
+        for block in row_blocks(len(fold.held_out), scores.shape[1], elements=READ_BLOCK)
+        for rows in [fold.held_out[block]]
     ]
     before, after, excess, *moments = np.concatenate(parts, axis=1)
-    weight = np.concatenate([fold.judge_weight for fold in folds])
+    weight = np.concatenate([fold.held_out_weight for fold in folds])
     return PairedScores(before, after, excess, np.array(moments), weight, len(calibrators))
 
 

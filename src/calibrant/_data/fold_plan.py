@@ -80,14 +80,14 @@ class RowFolds(FoldPlan):
 
     def _held_out(self, number: int) -> HeldOut:
         fold = self._folds[number]
-        rows = self._sample.subset(fold.judge, fold.judge_weight)
-        if self.n_folds == 1 and len(fold.judge) >= N_GROUPS:
+        rows = self._sample.subset(fold.held_out, fold.held_out_weight)
+        if self.n_folds == 1 and len(fold.held_out) >= N_GROUPS:
             return HeldOut(number, rows, _split_groups(rows))
-        return HeldOut(number, rows, np.full(len(fold.judge), number))
+        return HeldOut(number, rows, np.full(len(fold.held_out), number))
 
     @property
     def ratios(self) -> FloatArray:
-        return np.array([f.judge_weight.sum() / f.fit_weight.sum() for f in self._folds])
+        return np.array([f.held_out_weight.sum() / f.fit_weight.sum() for f in self._folds])
 
 
 def _split_groups(rows: ArraySample) -> IntArray:
@@ -95,7 +95,7 @@ def _split_groups(rows: ArraySample) -> IntArray:
     group = np.zeros(len(rows.y), dtype=np.intp)
     folds = as_folds(N_GROUPS, np.asarray(rows.u), rows.y, rows.weight, None)
     for number, fold in enumerate(folds):
-        group[fold.judge] = number
+        group[fold.held_out] = number
     return group
 
 

@@ -33,8 +33,8 @@ class Fold(NamedTuple):
 
     fit: IntArray
     fit_weight: FloatArray
-    judge: IntArray
-    judge_weight: FloatArray
+    held_out: IntArray
+    held_out_weight: FloatArray
     fit_groups: IntArray | None = None
 
 
@@ -80,8 +80,8 @@ def as_folds(
         )
     else:
         parts = _given_parts(cv, scores, y, weight, groups)
-    folds = (_fold(fit, judge, groups) for fit, judge in parts)
-    return [fold for fold in folds if fold.fit.size and fold.judge.size]
+    folds = (_fold(fit, held_out, groups) for fit, held_out in parts)
+    return [fold for fold in folds if fold.fit.size and fold.held_out.size]
 
 
 def folds_for(n_samples: float) -> int:
@@ -195,10 +195,10 @@ def held_out_rows(
     yield from kind(1, test_size=share, random_state=0).split(np.zeros(len(codes)), codes, groups)
 
 
-def _fold(fit: FloatArray, judge: FloatArray, groups: IntArray | None) -> Fold:
-    fit_rows, judge_rows = np.flatnonzero(fit), np.flatnonzero(judge)
+def _fold(fit: FloatArray, held_out: FloatArray, groups: IntArray | None) -> Fold:
+    fit_rows, other_rows = np.flatnonzero(fit), np.flatnonzero(held_out)
     fit_groups = None if groups is None else groups[fit_rows]
-    return Fold(fit_rows, fit[fit_rows], judge_rows, judge[judge_rows], fit_groups)
+    return Fold(fit_rows, fit[fit_rows], other_rows, held_out[other_rows], fit_groups)
 
 
 def _given_parts(
@@ -227,9 +227,9 @@ def _random_parts(
     fold = generator.permutation(len(rows)) % n_folds
     copy_weight = weight / np.maximum(_copies(weight), 1)
     for held in range(n_folds):
-        judge = np.bincount(rows[fold == held], minlength=len(y)) * copy_weight
+        held_out = np.bincount(rows[fold == held], minlength=len(y)) * copy_weight
         fit = np.bincount(rows[fold != held], minlength=len(y)) * copy_weight
-        yield fit, judge
+        yield fit, held_out
 
 
 def _group_parts(

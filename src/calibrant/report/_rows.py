@@ -83,9 +83,9 @@ def _folds_by_content(rows: ArraySample, cv: int, seed: int) -> Folds:
     # With weights, a row of weight 2 could be split between two folds, so all weights are 1 here.
     folds = as_folds(cv, np.asarray(rows.u), rows.y, np.ones(len(rows.y)), seed)
     for place, fold in enumerate(folds):
-        number[fold.judge] = place
+        number[fold.held_out] = place
     weighted = [
-        fold._replace(fit_weight=weight[fold.fit], judge_weight=weight[fold.judge])
+        fold._replace(fit_weight=weight[fold.fit], held_out_weight=weight[fold.held_out])
         for fold in folds
     ]
     return Folds(RowFolds(rows, weighted), partial(_numbers_of, number))
