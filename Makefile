@@ -1,7 +1,7 @@
 # `make demo` and `make test` do all set-up: a virtual environment in $(VENV), the package, and what a target needs.
 PYTHON ?= python3
 VENV ?= .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # Small matrix products gain nothing from BLAS threads, and two test processes share the cores.
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 # Measuring coverage takes half as long again as the tests: `.ci/run` does, by COVERAGE="--cov --cov-report=term".
@@ -34,16 +34,18 @@ slow: $(VENV)/.installed-dev
 # The manual, to be opened as build/docs/index.html: warnings are errors, links are followed, nothing is fetched.
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build --fresh-env -W --keep-going -q -d build/doctrees docs build/docs
-	$(BIN)/python docs/check_links.py build/docs
+	$(BIN)/python tools/check_links.py build/docs
+	$(BIN)/python tools/check_manual.py build/docs
 
 bench:
 	benchmarks/run.sh
 
-$(VENV)/bin/python:
+$(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	touch $@
 
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+$(VENV)/.installed: $(VENV)/.created pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 

@@ -8,7 +8,7 @@ done. Exit code 1 where a bar is not met.
 
     python benchmarks/cluster.py                    2,000,000 x 10 in float32, 40 chunks, 80 MB
     python benchmarks/cluster.py --rows 40_000      a small version
-    python benchmarks/cluster.py --write docs/howto-large-data.md
+    python benchmarks/cluster.py --write benchmarks/records/cluster.md
     python benchmarks/cluster.py --parts failures   a dead worker, a poisoned row, no worker left
     python benchmarks/cluster.py --parts scaling    two workers against one, where the time goes
 """

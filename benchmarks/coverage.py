@@ -1,6 +1,6 @@
 """How often do 95 % intervals hold the truth? From 10 to 1,000 rows, of 2 to 100 classes.
 
-    OMP_NUM_THREADS=1 python benchmarks/coverage.py --output docs/coverage.md
+    OMP_NUM_THREADS=1 python benchmarks/coverage.py --output benchmarks/records/coverage.md
     python benchmarks/coverage.py --quick
 
 There are two families of models. What the library does was chosen with the first in view; the

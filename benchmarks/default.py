@@ -1,6 +1,7 @@
 """Compare `CalibratedClassifier(model)` with scikit-learn's calibration on real data sets.
 
-    python benchmarks/default.py --data ../shared/data/uci --seeds 0 1 2 --output docs/default.md
+    python benchmarks/default.py --data ../shared/data/uci --seeds 0 1 2 \\
+        --output benchmarks/records/default.md
 
 Half of the rows of a data set, at most 1,200, train and calibrate; up to 4,000 others are test
 rows. A classifier is fitted once for each set of training rows, and all methods reuse these fits.

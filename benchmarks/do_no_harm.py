@@ -2,7 +2,7 @@
 
     python benchmarks/do_no_harm.py --results benchmarks/results/do_no_harm.csv
     python benchmarks/do_no_harm.py --results benchmarks/results/do_no_harm.csv \
-        --output docs/do-no-harm.md
+        --output benchmarks/records/do-no-harm.md
     PYTHONPATH=<other checkout>/src python benchmarks/do_no_harm.py --results other.csv
     python benchmarks/do_no_harm.py --results benchmarks/results/do_no_harm.csv --compare other.csv
 

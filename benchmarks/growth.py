@@ -1,7 +1,7 @@
 """How CPU time grows with rows and with classes: the exponent of every calibrator and metric, from
 sizes that double.
 
-    python benchmarks/growth.py                     all cases, and docs/growth.md
+    python benchmarks/growth.py                     all cases, and benchmarks/records/growth.md
     python benchmarks/growth.py --only vector --kind classes
     python benchmarks/growth.py --page              the page, of what was measured before
 
@@ -40,7 +40,7 @@ from calibrant.selection.methods import METHODS
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "growth.json"
-PAGE = HERE.parent / "docs" / "growth.md"
+PAGE = HERE / "records" / "growth.md"
 
 FEW_CLASSES, FEW_ROWS, FIT_ROWS = 3, 512, 16
 """What stays as it is while the other grows, and rows that are fitted where predictions count."""

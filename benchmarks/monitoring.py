@@ -3,7 +3,7 @@ simulated labels, so that "honest" is exact.
 
     python benchmarks/monitoring.py --data ../shared/data
     python benchmarks/monitoring.py --data ../shared/data --only delays --runs 200
-    python benchmarks/monitoring.py --data ../shared/data --write docs/monitoring.md
+    python benchmarks/monitoring.py --data ../shared/data --write benchmarks/records/monitoring.md
 
 Prints tables, or writes them into the page, between the marks of their names. Seeded.
 """

@@ -1,6 +1,6 @@
 """Every multiclass method of the library and of peers, ranked on real predictions.
 
-    python benchmarks/ranking.py --data ../shared/data --output docs/ranking.md
+    python benchmarks/ranking.py --data ../shared/data --output benchmarks/records/ranking.md
     python benchmarks/ranking.py --data FOLDER --files kitti --sizes 50 200
 
 FOLDER may hold any files of ``logits`` or ``probs`` with ``labels`` (or a split, ``val_logits`` and
@@ -17,7 +17,6 @@ import _one_thread  # noqa: F401  # before NumPy
 
 # isort: split
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -48,11 +47,12 @@ from calibrant.metrics import brier_score, expected_calibration_error, log_loss
 from calibrant.selection._table import markdown_table
 from calibrant.selection.methods import METHODS
 from prediction_files import LEFT_OUT, MIN_TEST_ROWS, Rows, load
+from result_table import append_result, read_results
 
 sys.path.append(str(Path(__file__).parent / "papers"))
 from reproduction import short, write_text
 
-KEPT = Path(__file__).parent / "results" / "ranking"
+RESULTS = Path(__file__).parent / "results" / "ranking.csv"
 SIZES = (50, 200, 1000, 5000)
 MATRIX_CLASSES = 110
 SLOW = {"matrix", "dirichlet", "gp"}  # with more classes
@@ -230,9 +230,9 @@ def measure(case: Case, again: Sequence[str] = ()) -> None:
     Of a case that is kept already only the methods ``again`` are measured anew.
     """
     warnings.simplefilter("ignore")
-    kept = KEPT / f"{case.name}.json"
-    found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    parts = predictions(case) if found or not kept.exists() else None
+    results = read_results(RESULTS)
+    found: dict[str, Any] = results.get(case.name, {})
+    parts = predictions(case) if found or case.name not in results else None
     wanted = {name: run for name, run in methods().items() if not found or name in again}
     for name, run in wanted.items() if parts else ():
         fit, judge = parts
@@ -247,7 +247,7 @@ def measure(case: Case, again: Sequence[str] = ()) -> None:
             found[name] = {"failed": f"{type(failure).__name__}: {failure}"[:200]}
             continue
         found[name] = {"measures": short(measures), "cpu": short(seconds)}
-    write_text(kept, json.dumps(found, indent=0) + "\n")
+    append_result(RESULTS, case.name, found)
 
 
 # The page
@@ -417,13 +417,14 @@ def main() -> None:
     parser.add_argument("--again", nargs="*", default=[], help="methods to measure anew")
     chosen = parser.parse_args()
     wanted = cases(chosen.data, chosen.files, chosen.sizes)
-    left = [c for c in wanted if chosen.again or not (KEPT / f"{c.name}.json").exists()]
+    finished = read_results(RESULTS)
+    left = [case for case in wanted if chosen.again or case.name not in finished]
     done = Parallel(n_jobs=chosen.jobs, return_as="generator_unordered")(
         delayed(measure)(case, chosen.again) for case in left
     )
     for _ in tracked(done, total=len(left), description="ranking", progress=True):
         pass
-    results = {p.stem: json.loads(p.read_text()) for p in sorted(KEPT.glob("*.json"))}
+    results = read_results(RESULTS)
     if chosen.output:
         write_text(chosen.output, page(results))
     else:

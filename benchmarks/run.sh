@@ -28,6 +28,7 @@ run benchmarks/promises.py
 run benchmarks/speed.py --quick
 run benchmarks/cli.py
 run benchmarks/memory.py
+run benchmarks/llm_logs.py --lines 100_000 --splits 1
 run benchmarks/cluster.py --rows 40_000
 
 # On real predictions.

@@ -1,6 +1,6 @@
 """Speed of every calibrator and metric beside other packages, default install and extra `fast`.
 
-    python benchmarks/speed.py                            all cases, and docs/performance.md
+    python benchmarks/speed.py                            all cases, and records/performance.md
     python benchmarks/speed.py --quick                    small workloads, one round, no page
     python benchmarks/speed.py --only KS --base OLD/src   some cases, beside an older version
     python benchmarks/speed.py --page                     the page, of what was measured before
@@ -52,7 +52,7 @@ from speed_cases import (
 HERE = Path(__file__).resolve().parent
 # A script beside this one is called coverage, which numba would take for the package of that name.
 sys.path = [path for path in sys.path if Path(path or ".").resolve() != HERE]
-PAGE = HERE.parent / "docs" / "performance.md"
+PAGE = HERE / "records" / "performance.md"
 FOLDER = HERE / ".speed"
 FAST, BEFORE = "fast", "before"
 VARIANTS = (OURS, FAST, BEFORE)

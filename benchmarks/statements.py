@@ -1,6 +1,6 @@
 """Error rates that the documentation states, simulated: tests, intervals, bands, bounds, alarms.
 
-    OMP_NUM_THREADS=1 python benchmarks/statements.py --output docs/statements.md
+    OMP_NUM_THREADS=1 python benchmarks/statements.py --output benchmarks/records/statements.md
     python benchmarks/statements.py --quick
 
 All models are calibrated unless a row says otherwise, so a rejection, a miss or an alarm is an

@@ -1,7 +1,8 @@
 """Is the top probability of `AutoCalibration` honest, and what does that cost? On real predictions
 with 5,000 calibration rows.
 
-    python benchmarks/top_probability.py --data ../shared/data --output docs/top-probability.md
+    python benchmarks/top_probability.py --data ../shared/data \\
+        --output benchmarks/records/top-probability.md
 
 For every file the debiased confidence error on the test rows (15 bins of equal mass, L2) after the
 automatic choice, after its stack alone, and after three methods made for it; the log-loss of the

@@ -17,15 +17,21 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "mathml",  # docs/extensions
+    "dark_figures",  # from here on in docs/extensions
+    "mathml",
     "names",
+    "navigation",
     "outside_links",
+    "public_names",
+    "samples",
 ]
-exclude_patterns = ["build"]
+exclude_patterns = ["build", "**/*.ipynb"]
 
 # Markdown: formulas between dollars, links to headings.
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
+smartquotes = False  # curly quotes and long dashes break code and options in text
+autosummary_generate = False  # the extension public_names writes the pages
 suppress_warnings = [
     "myst.header",  # pages that scripts write may begin at any level
     "ref.python",  # a word in backticks that is the name of attributes of two classes
@@ -41,7 +47,9 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {
     # By scikit-learn in every class, or said once for all by the page of `calibrant.base`.
     "exclude-members": (
-        "set_fit_request, set_score_request, set_partial_fit_request, "
+        "set_fit_request, set_predict_request, set_predict_proba_request, "
+        "set_predict_log_proba_request, set_score_request, set_partial_fit_request, "
+        "get_metadata_routing, "
         "check_exceptions, citation, counts_rows, fitted_values, remedies"
     ),
 }
@@ -57,6 +65,8 @@ pygments_dark_style = "github-dark"  # the default underlines every name of a mo
 html_title = f"Calibrant {release}"
 html_static_path = ["static"]
 html_css_files = ["calibrant.css"]
+html_js_files = ["copy.js"]
+html_search_scorer = str(HERE / "extensions" / "scorer.js")
 html_copy_source = False
 html_show_sphinx = False
 html_show_search_summary = False  # is fetched, which browsers refuse for pages of the file system

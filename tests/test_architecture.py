@@ -1,4 +1,4 @@
-"""What `docs/architecture.md` says of the package is so."""
+"""What `docs/development/architecture.md` says of the package is so."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import calibrant
+from clone import only_in_clone
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PACKAGE = Path(calibrant.__file__).parent
@@ -15,13 +16,12 @@ PACKAGE = Path(calibrant.__file__).parent
 # Modules without a test file of their own, with the reason.
 WITHOUT_TESTS = {
     "_typing.py": "aliases only",
-    "exceptions.py": "names only",
 }
 
 
 def script(name):
     """A script of the documentation, as a module."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, DOCS.parent / "tools" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # named tuples look their module up
     spec.loader.exec_module(module)
@@ -48,15 +48,16 @@ def test_every_module_has_a_test_file_of_its_name():
     assert sorted(missing) == sorted(WITHOUT_TESTS)
 
 
+@only_in_clone
 def test_links_of_the_pages_lead_somewhere():
-    pages = [*DOCS.glob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"]
+    pages = [*DOCS.rglob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"]
     for page in pages:
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
 def test_the_walks_go_through_functions_that_there_are():
-    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    text = (DOCS / "development" / "architecture.md").read_text(encoding="utf-8")
     walks = text.partition("## Six walks")[2].partition("## Words")[0]
     steps = re.findall(
         r"(?<![\w.])(\w+(?:\.\w+)*):(\w+(?:\.\w+)*)", " ".join(walks.split("```")[1::2])

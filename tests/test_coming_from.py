@@ -37,7 +37,7 @@ from calibrant import (
 from calibrant.datasets import noisy_simplex
 from calibrant.metrics import expected_calibration_error as ece
 
-PAGES = Path(__file__).resolve().parent.parent / "docs" / "coming-from"
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "migration"
 MODULES = {
     "scikit-learn": "sklearn",
     "netcal": "netcal",
@@ -772,7 +772,7 @@ def _():
     close(_torch_error(proba, labels), 0.525, 1e-6)
 
 
-@row("torchmetrics", "logits: recognised by values outside $[0, 1]$")
+@row("torchmetrics", "logits: recognized by values outside $[0, 1]$")
 def _():
     logits = np.array([[0.9, 0.1, 0.2], [0.1, 0.8, 0.3]])
     labels = np.array([0, 1])
@@ -869,8 +869,8 @@ PROBCAL = {
     "`cal_dirichlet(p, y, lambda = l)`": "multiclass/test_dirichlet.py",
     "`cal_temperature(p, y)`": "test_probcal.py",
     "`cal_vector_scaling(p, y)`": "test_probcal.py",
-    "`cal_beta`, one against the rest": "test_probcal.py",
-    "`cal_isotonic`, one against the rest": "test_probcal.py",
+    "`cal_beta`, one-vs-rest": "test_probcal.py",
+    "`cal_isotonic`, one-vs-rest": "test_probcal.py",
     "ECE of the confidence, 10 bins": "test_probcal.py",
     "class-wise ECE, 10 bins": "test_probcal.py",
     "MCE of the confidence, 10 bins": "test_probcal.py",
@@ -881,24 +881,24 @@ PROBCAL = {
 # -- conventions, and the row of a page whose check shows each
 
 CONVENTIONS = {
-    "bins of equal width": ("torchmetrics", "a confidence of exactly 1.0: a bin of its own"),
+    "uniform bins": ("torchmetrics", "a confidence of exactly 1.0: a bin of its own"),
     "number of bins": ("scikit-learn", "`calibration_curve(y, p, n_bins=10)`"),
-    "centre of a bin": None,  # that library cannot be installed any more: read
-    "bins of equal mass": ("uncertainty-calibration", "`get_ece_em(p, y)`"),
+    "center of a bin": None,  # that library cannot be installed any more: read
+    "quantile bins": ("uncertainty-calibration", "`get_ece_em(p, y)`"),
     "class-wise error": ("mapie", "`expected_calibration_error(..., classwise=True)`"),
     "top-label error": ("mapie", "`top_label_ece(y, p, num_bins=16)`"),
     "norm": ("uncertainty-calibration", "`get_calibration_error(p, y)`"),
     '"top-label"': ("uncertainty-calibration", "`get_top_calibration_error(p, y)`"),
     '"ACE"': ("netcal", "`ACE(15).measure(p, y)`"),
     "Brier score": ("scikit-learn", "`brier_score_loss(y, p)`, two classes"),
-    "Platt": ("scikit-learn", '`method="sigmoid"`'),
+    "Platt scaling": ("scikit-learn", '`method="sigmoid"`'),
     "penalties of Dirichlet calibration": (
         "dirichletcal",
         "the same with `ref_row=True`, its default",
     ),
     "logits or probabilities": (
         "torchmetrics",
-        "logits: recognised by values outside $[0, 1]$",
+        "logits: recognized by values outside $[0, 1]$",
     ),
     "row constants of logits": ("dirichletcal", "`VectorScaling(logit_input=True)`"),
     "labels": ("dirichletcal", "a class without rows in the calibration set: an error"),

@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGES = sorted(path for path in (DOCS / "concepts").glob("*.md") if path.stem != "index")
+from clone import only_in_clone
+
+pytestmark = only_in_clone
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    path for path in (DOCS / "concepts").glob("*.md") if path.stem not in {"index", "mathematics"}
+)
 SECTIONS = ["Formula", "Assumes", "What can go wrong", "Sources"]
 
 each_concept = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -63,11 +70,14 @@ def test_every_picture_of_the_manual_is_drawn_by_one_page_or_script():
         for path in sorted(DOCS.rglob("*.md"))
         for name in re.findall(r'savefig\("([\w.]+)"', path.read_text(encoding="utf-8"))
     ]
-    gallery = (DOCS / "make_gallery.py").read_text(encoding="utf-8")
-    drawn += [f"{name}.png" for name in re.findall(r"^def (\w+)\(\):", gallery, re.MULTILINE)]
+    real = (ROOT / "tools" / "draw_real_data.py").read_text(encoding="utf-8")
+    drawn += [f"{name}.svg" for name in re.findall(r"^@figure\ndef (\w+)\(\)", real, re.MULTILINE)]
     figures = DOCS.parent / "benchmarks" / "papers" / "reproduction.py"
-    drawn += re.findall(r"images/(papers_\w+\.png)", figures.read_text(encoding="utf-8"))
-    drawn += ["layers.svg"]  # docs/draw_layers.py
+    drawn += re.findall(r"images/(papers_\w+\.svg)", figures.read_text(encoding="utf-8"))
+    drawn += ["layers.svg"]  # tools/draw_layers.py
+    evidence = (ROOT / "tools" / "evidence_figures.py").read_text(encoding="utf-8")
+    names = re.findall(r"^@figure.*\ndef (\w+)\(ax\)", evidence, re.MULTILINE)
+    drawn += [f"evidence_{name}.svg" for name in names]
     assert len(set(drawn)) == len(drawn)
     assert {path.name for path in (DOCS / "images").iterdir()} <= set(drawn)
 

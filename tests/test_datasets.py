@@ -27,7 +27,7 @@ def test_naive_bayes_is_overconfident_and_the_forest_underconfident():
         assert sign * excess > 0.05
 
 
-def test_families_are_reproducible_and_refuse_nonsense():
+def test_families_are_reproducible_and_reject_nonsense():
     for family in (datasets.power_family, datasets.linear_family, datasets.noisy_simplex):
         first, second = family(50, rng=1), family(50, rng=np.random.default_rng(1))
         np.testing.assert_array_equal(first.labels, second.labels)

@@ -123,7 +123,7 @@ def test_a_calibrator_is_compared_stacked_lifted_and_put_around_a_classifier(ove
         assert loss < metrics.log_loss(labels, proba)
 
 
-def test_a_calibrator_that_was_not_registered_is_refused_by_save(overconfident, tmp_path):
+def test_a_calibrator_that_was_not_registered_is_rejected_by_save(overconfident, tmp_path):
     labels, proba = overconfident
     with pytest.raises(TypeError, match="FrequencyMixture"):
         calibrant.save(FrequencyMixture().fit(proba, labels), tmp_path / "model.json")
@@ -143,7 +143,7 @@ def test_a_registered_calibrator_is_saved_and_loaded_bit_for_bit(overconfident, 
     np.testing.assert_array_equal(loaded.predict_proba(proba), fitted.predict_proba(proba))
 
 
-def test_a_file_is_refused_where_it_is_not_what_a_calibrator_declares(overconfident, tmp_path):
+def test_a_file_is_rejected_where_it_is_not_what_a_calibrator_declares(overconfident, tmp_path):
     labels, proba = overconfident
 
     class DeclaredMixture(FrequencyMixture):

@@ -123,6 +123,33 @@ def test_every_extra_is_imported_somewhere(pyproject):
     assert wanted <= imported_packages()
 
 
+MISSING = {
+    "pyarrow": 'from calibrant.io import open_scores; open_scores("scores.parquet")',
+    "matplotlib": "from calibrant.plots import ReliabilityDisplay; "
+    "ReliabilityDisplay.from_predictions([0, 1], [[0.6, 0.4], [0.3, 0.7]])",
+    "onnx": "from calibrant.export import to_onnx; to_onnx(calibrant.TemperatureScaling().fit("
+    "[[0.6, 0.4], [0.3, 0.7]], [0, 1]), 'model.onnx')",
+    "rich": "from calibrant._output.progress import _import_rich; _import_rich()",
+    "typer": "from calibrant.cli import run; sys.exit(run(['evaluate', 'scores.csv']))",
+}
+"""Packages that may be missing, with a call that needs each."""
+
+
+@pytest.mark.parametrize("package", MISSING)
+def test_an_error_for_a_missing_package_names_an_extra_that_installs_it(package, pyproject):
+    if package == "typer":
+        pytest.importorskip("rich")  # it is looked for first
+    code = f"import sys; sys.modules[{package!r}] = None; import calibrant; {MISSING[package]}"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode != 0
+    message = ended.stderr.splitlines()[-1]
+    extra = re.search(r'[Rr]un pip install "calibrant\[(\w+)\]"', message)
+    assert extra, message
+    assert package in message
+    needs = pyproject["project"]["optional-dependencies"][extra[1]]
+    assert any(entry.startswith(package) for entry in needs)
+
+
 def imported_packages() -> set[str]:
     """First names of all modules that the package imports anywhere."""
     names = set()
@@ -138,11 +165,13 @@ def imported_packages() -> set[str]:
 def test_the_version_is_the_same_everywhere():
     version = calibrant.__version__
     citation = (ROOT / "CITATION.cff").read_text()
-    first = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    newest, first = re.findall(r"^## \[(\S+)\](?: - (\S+))?$", changelog, re.MULTILINE)[:2]
     dates = re.findall(r"^date-released: (\S+)$", citation, re.MULTILINE)
     assert re.findall(r"^version: (\S+)$", citation, re.MULTILINE) == [version]
-    assert first[1] == version
-    assert dates == ([] if first[2] == "unreleased" else [first[2]])
+    assert newest == ("Unreleased", "")
+    assert first[0] == version
+    assert dates == ([] if first[1] == "unreleased" else [first[1]])
 
 
 def test_pictures_are_drawn_in_ci_by_the_matplotlib_of_their_baseline(pyproject):

@@ -1,4 +1,4 @@
-"""The figures of `docs/paper_figures.py` show the numbers that they are about."""
+"""The figures of `tools/paper_figures.py` show the numbers that they are about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrant.metrics import expected_calibration_error
 
 pytest.importorskip("matplotlib").use("agg")
 
-SCRIPT = Path(__file__).resolve().parent.parent / "docs" / "paper_figures.py"
+SCRIPT = Path(__file__).resolve().parent.parent / "tools" / "paper_figures.py"
 
 
 @pytest.fixture(scope="module")

@@ -102,9 +102,10 @@ def _name_of(function: ast.expr) -> str:
 def _strings(node: ast.AST) -> Iterator[str]:
     """String literals, with a placeholder for each value of an f-string."""
     if isinstance(node, ast.JoinedStr):
-        yield "".join(
+        text = "".join(
             str(part.value) if isinstance(part, ast.Constant) else "{...}" for part in node.values
         )
+        yield "" if text.startswith("<") else text  # markup is not a message
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     else:
@@ -126,18 +127,19 @@ def docstring_text() -> Iterator[str]:
 
 
 def comment_text() -> Iterator[str]:
-    """Comments, with those of consecutive lines joined."""
+    """Comments. Comments on consecutive lines are joined, unless they follow code."""
     for path in _modules():
         block: list[str] = []
         last = -1
         for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
             if token.type != tokenize.COMMENT or "noqa" in token.string or "type:" in token.string:
                 continue
-            if token.start[0] != last + 1 and block:
+            follows_code = not token.line.lstrip().startswith("#")
+            if block and (follows_code or token.start[0] != last + 1):
                 yield " ".join(block)
                 block = []
             block.append(token.string.lstrip("#! ").strip("- "))
-            last = token.start[0]
+            last = -1 if follows_code else token.start[0]
         yield " ".join(block)
 
 

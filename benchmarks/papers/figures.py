@@ -11,7 +11,6 @@ from the kept results); Wenger et al. 2020, Figures 3 and 4 (active learning). P
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import warnings
 from collections.abc import Mapping
@@ -39,7 +38,7 @@ from calibrant.metrics import (
 )
 from calibrant.plots import CriticalDifferenceDisplay, CumulativeDisplay
 
-sys.path.append(str(reproduction.ROOT / "docs"))
+sys.path.append(str(reproduction.ROOT / "tools"))
 import paper_figures
 
 IMAGES = reproduction.ROOT / "docs" / "images"
@@ -47,8 +46,10 @@ BINS = tuple(range(5, 26))
 
 
 def save(figure: Any, name: str) -> None:
-    with written_aside(IMAGES / f"papers_{name}.png") as aside:
-        figure.savefig(aside, dpi=110, bbox_inches="tight", format="png")
+    # Text that can be searched; no date and fixed identifiers, so that files change with figures.
+    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "calibrant"})
+    with written_aside(IMAGES / f"papers_{name}.svg") as aside:
+        figure.savefig(aside, bbox_inches="tight", format="svg", metadata={"Date": None})
 
 
 # Gupta & Ramdas: errors against the number of bins
@@ -159,7 +160,7 @@ def draw_graphs(displays: Any, name: str) -> None:
 def draw_ranks(data: Path) -> None:
     import matplotlib.pyplot as plt
 
-    results = uci.by_set(reproduction.read_results("kull_2019_uci"))
+    results = uci.by_set(reproduction.read_paper("kull_2019_uci"))
     found = [one for case, one in results.items() if case.startswith("nbayes--")]
     title = f"log-loss of naive Bayes, {len(found)} sets"
     save(differences(found, "log-loss", title).plot().figure_, "critical_difference")
@@ -235,11 +236,10 @@ def active_learning(data: Path) -> Mapping[str, Any]:
 def draw_active(data: Path) -> None:
     import matplotlib.pyplot as plt
 
-    kept = reproduction.RESULTS / "figures" / "active_learning.json"
-    if not kept.exists():
-        found = reproduction.short(active_learning(data))
-        reproduction.write_text(kept, json.dumps(found, indent=0) + "\n")
-    found = json.loads(kept.read_text(encoding="utf-8"))
+    case = "active_learning"
+    if case not in reproduction.read_paper("figures"):
+        reproduction.write_result("figures", case, active_learning(data))
+    found = reproduction.read_paper("figures")[case]
     figure, axes = plt.subplots(1, len(MEASURES), figsize=(15, 3.4))
     for place, (ax, name) in enumerate(zip(axes, MEASURES, strict=True), start=1):
         for color, (model, runs) in enumerate(found.items()):

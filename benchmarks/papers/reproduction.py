@@ -1,16 +1,16 @@
 """Published figures beside ours: what the scripts of this folder share.
 
-A script measures *cases*, a file of numbers each in ``results/PAPER/CASE.json``, so that a run that
-was stopped goes on where it was, and makes *tables* of what was measured. The page is a function of
-the files alone: ``python benchmarks/papers/reproduction.py`` writes it again.
+A script measures *cases*, keeps their numbers in ``results/PAPER.csv``, so that an interrupted run
+continues where it stopped, and makes *tables* of what was measured. The page is a function of the
+files alone: ``python benchmarks/papers/reproduction.py`` writes it again.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
+import sys
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,8 +28,11 @@ from calibrant.selection._table import markdown_table
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.append(str(HERE.parent))
+from result_table import append_result, read_results
+
 RESULTS = HERE / "results"
-PAGE = ROOT / "docs" / "reproduction.md"
+PAGE = ROOT / "benchmarks" / "records" / "reproduction.md"
 PAPERS = ("gupta_ramdas_2022", "gupta_2021", "wenger_2020", "kull_2019", "kull_2019_uci")
 
 Measured = Mapping[str, Any]
@@ -115,9 +118,12 @@ def load_split(folder: Path, name: str) -> tuple[Any, Any, Any, Any]:
     return X, file["val_labels"], Z, file["test_labels"]
 
 
-def read_results(paper: str) -> dict[str, Measured]:
-    files = sorted((RESULTS / paper).glob("*.json"))
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in files}
+def results_file(paper: str) -> Path:
+    return RESULTS / f"{paper}.csv"
+
+
+def read_paper(paper: str) -> dict[str, Measured]:
+    return read_results(results_file(paper))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -127,7 +133,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_result(paper: str, case: str, measured: Measured) -> None:
-    write_text(RESULTS / paper / f"{case}.json", json.dumps(short(measured), indent=0) + "\n")
+    append_result(results_file(paper), case, short(measured))
 
 
 def short(value: Any) -> Any:
@@ -233,52 +239,52 @@ Some readings of a paper were inferred because they agree best; the text of each
 FIGURES = """## Figures
 
 Drawn by `benchmarks/papers/figures.py` with the library's plots; those without "papers" in their
-name are of the [gallery](gallery.md), where their code is.
+name are of the [gallery](../../docs/guide/gallery.md), where their code is.
 
 Gupta & Ramdas 2022, Figure 2: whatever the number of bins, the top-label error of ResNet-50 is
 larger than the confidence error.
 
-![Confidence and top-label errors](images/ece_versus_bins.png)
+![Confidence and top-label errors](../../docs/images/ece_versus_bins.svg)
 
 Their Figures 5 to 8, the networks at hand: top-label and class-wise errors for 5 to 25 bins, which
 are those of the binning too. As there, TS lies on the base model where the temperature is 1
 (WRN-26-10). DS of 100 classes, which has no finite optimum, is left out.
 
-![Errors for 5 to 25 bins](images/papers_errors_by_bins.png)
+![Errors for 5 to 25 bins](../../docs/images/papers_errors_by_bins.svg)
 
 Their Figures 4 and 9: a random forest on cover types, before and after top-label binning, its
 validity, and the error of each class.
 
-![Top-label reliability of a forest](images/covtype_reliability.png)
+![Top-label reliability of a forest](../../docs/images/covtype_reliability.svg)
 
-![Validity](images/covtype_validity.png)
+![Validity](../../docs/images/covtype_validity.svg)
 
-![Error by class](images/covtype_errors.png)
+![Error by class](../../docs/images/covtype_errors.svg)
 
 Their Figure 12: logistic regression on three classes of the same set, binned by projections, and
 the Sierpinski partition.
 
-![Bins of whole vectors](images/simplex_bins.png)
+![Bins of whole vectors](../../docs/images/simplex_bins.svg)
 
-![A partition](images/simplex_partition.png)
+![A partition](../../docs/images/simplex_partition.svg)
 
 Gupta et al. 2021, Figures 1, 3, 5, 7 and 9: cumulative graphs of DenseNet-40 for the top-1 to top-3
 scores and within the top 2 and 3. KS errors are those of the titles there.
 
-![Cumulative graphs](images/papers_cumulative_before.png)
+![Cumulative graphs](../../docs/images/papers_cumulative_before.svg)
 
 Their Figures 2, 4, 6, 8 and 10, lower rows: the same after splines, on the test rows.
 
-![Cumulative graphs after splines](images/papers_cumulative_after.png)
+![Cumulative graphs after splines](../../docs/images/papers_cumulative_after.svg)
 
 Kull et al. 2019, Figure 5a of the supplement: naive Bayes, log-loss, by the kept results.
 
-![Critical differences](images/papers_critical_difference.png)
+![Critical differences](../../docs/images/papers_critical_difference.svg)
 
 Their Figure 6 (5b and, in the paper, 3a are panels of it): all cases, by each measure. The Friedman
 tests stand below the tables.
 
-![Critical differences of all cases](images/papers_critical_differences.png)
+![Critical differences of all cases](../../docs/images/papers_critical_differences.svg)
 
 Wenger et al. 2020, Figures 3 and 4, in their manner: a forest that asks for the labels of a stream
 of KITTI rows where its entropy is above 0.5, as it is and with Gaussian process calibration, in two
@@ -287,7 +293,7 @@ forests learn row by row and are in no package that installs today, so that valu
 As in the paper, the calibrated one comes to the same error with fewer labels, and underconfidence
 falls while overconfidence rises; Theorem 1 holds at every step, which a test checks.
 
-![Active learning](images/papers_active_learning.png)
+![Active learning](../../docs/images/papers_active_learning.svg)
 """
 
 
@@ -303,7 +309,7 @@ def page() -> str:
 
 
 def tables_of(paper: str) -> list[Table]:
-    results = read_results(paper)
+    results = read_paper(paper)
     tables = importlib.import_module(paper).tables(results) if results else []
     return [table for table in tables if table.figures]
 
@@ -325,7 +331,8 @@ def run(script: ModuleType, arguments: Sequence[str] | None = None) -> None:
         return
     every = script.full_cases() if chosen.full else script.cases()
     wanted = [case for case in every if chosen.only in case]
-    left = [case for case in wanted if not (RESULTS / paper / f"{case}.json").exists()]
+    finished = read_paper(paper)
+    left = [case for case in wanted if case not in finished]
     jobs = (delayed(keep)(script.__file__, paper, case, chosen.data) for case in left)
     done = Parallel(n_jobs=chosen.jobs, return_as="generator_unordered")(jobs)
     for _ in tracked(done, total=len(left), description=paper, progress=True):

@@ -50,7 +50,7 @@ class LinkNames(SphinxTransform):
         entry = node
         while entry is not None and not isinstance(entry, nodes.entry):
             entry = entry.parent
-        is_about_others = self.env.docname.startswith("coming-from/")
+        is_about_others = self.env.docname.startswith("migration/")
         return is_about_others and entry is not None and entry.parent.index(entry) == 0
 
 

@@ -1,17 +1,19 @@
-"""Links of pages to files beside `docs/`, as one reads them in the repository, lead to the pages
-that show these files.
-"""
+"""Lead links to files outside `docs/`, which work in the repository, to pages of the manual."""
+
+import posixpath
 
 _PAGES = {
     "../README.md": "index.md",
-    "../CONTRIBUTING.md": "contributing.md",
-    "../CHANGELOG.md": "changelog.md",
+    "../CONTRIBUTING.md": "development/contributing.md",
+    "../CHANGELOG.md": "development/changelog.md",
 }
 
 
 def _lead_inside(app, name, source):
+    folder = posixpath.dirname(name) or "."
     for outside, page in _PAGES.items():
-        source[0] = source[0].replace(f"]({outside}", f"]({page}")
+        old, new = (posixpath.relpath(target, folder) for target in (outside, page))
+        source[0] = source[0].replace(f"]({old}", f"]({new}")
 
 
 def setup(app):

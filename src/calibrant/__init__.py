@@ -9,16 +9,18 @@ Calibrate:
 Evaluate:
 
 - ``evaluate`` computes accuracy, proper scores and calibration errors, with ``by=`` per group.
-- ``evaluate_confidence`` evaluates stated confidences of answers.
-- ``compare`` compares calibrators, ``compare_models`` models.
+- ``evaluate_answers`` evaluates stated confidences of answers.
+- ``compare`` compares calibrators, and ``compare_models`` compares models.
 - ``MetricAccumulator`` evaluates data in batches.
-- ``flatten_predictions`` and ``map_scores`` prepare pixels and tokens, ``TopScores`` holds the top
-  classes of each row.
+- ``flatten_predictions`` and ``map_scores`` prepare pixels and tokens. ``TopScores`` contains the
+  top classes of each row, and ``OptionScores`` contains questions with different
+  numbers of options.
 
 Save calibrators with ``save`` and restore them with ``load``.
 
 The subpackages are ``metrics``, ``inference`` (tests and intervals), ``plots``, ``report``,
-``notions`` (types of calibration), ``guarantees``, ``label_shift``, ``monitoring``, ``export``,
+``notions`` (types of calibration), ``guarantees``, ``decisions`` (abstention, costs, prediction
+sets), ``label_shift``, ``monitoring``, ``export``, ``llm`` (language-model evaluations),
 ``datasets`` and ``testing``. ``dir(calibrant)`` lists all public names; modules that begin with
 ``_`` are private.
 
@@ -33,18 +35,20 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers re-export
+if TYPE_CHECKING:  # the same names as in _HOMES, written as imports for type checkers
     from calibrant import base as base
     from calibrant import binary as binary
     from calibrant import binning as binning
     from calibrant import classifier as classifier
     from calibrant import datasets as datasets
+    from calibrant import decisions as decisions
     from calibrant import exceptions as exceptions
     from calibrant import export as export
     from calibrant import guarantees as guarantees
     from calibrant import inference as inference
     from calibrant import io as io
     from calibrant import label_shift as label_shift
+    from calibrant import llm as llm
     from calibrant import metrics as metrics
     from calibrant import monitoring as monitoring
     from calibrant import multiclass as multiclass
@@ -66,9 +70,10 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant.io import save as save
     from calibrant.metrics import Evaluation as Evaluation
     from calibrant.metrics import MetricAccumulator as MetricAccumulator
+    from calibrant.metrics import OptionScores as OptionScores
     from calibrant.metrics import TopScores as TopScores
     from calibrant.metrics import evaluate as evaluate
-    from calibrant.metrics import evaluate_confidence as evaluate_confidence
+    from calibrant.metrics import evaluate_answers as evaluate_answers
     from calibrant.metrics import flatten_predictions as flatten_predictions
     from calibrant.metrics import map_scores as map_scores
     from calibrant.multiclass import BayesianTemperatureScaling as BayesianTemperatureScaling
@@ -84,6 +89,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, in the form that type checkers
     from calibrant.reductions import MulticlassToBinary as MulticlassToBinary
     from calibrant.selection import AutoCalibration as AutoCalibration
     from calibrant.selection import CrossFitted as CrossFitted
+    from calibrant.selection import GroupCalibration as GroupCalibration
     from calibrant.selection import compare as compare
     from calibrant.selection import compare_models as compare_models
     from calibrant.selection import method as method
@@ -113,12 +119,14 @@ _HOMES = {
     "MulticlassToBinary": "reductions",
     "CrossFitted": "selection",
     "AutoCalibration": "selection",
+    "GroupCalibration": "selection",
     "CalibratedClassifier": "classifier",
     # functions and results for daily use
     "evaluate": "metrics",
-    "evaluate_confidence": "metrics",
+    "evaluate_answers": "metrics",
     "Evaluation": "metrics",
     "MetricAccumulator": "metrics",
+    "OptionScores": "metrics",
     "TopScores": "metrics",
     "flatten_predictions": "metrics",
     "map_scores": "metrics",
@@ -130,8 +138,9 @@ _HOMES = {
     # modules
     **dict.fromkeys(
         (
-            *("base", "binary", "binning", "classifier", "datasets", "exceptions"),
-            *("export", "guarantees", "inference", "io", "label_shift", "metrics", "monitoring"),
+            *("base", "binary", "binning", "classifier", "datasets", "decisions", "exceptions"),
+            *("export", "guarantees", "inference", "io", "label_shift", "llm", "metrics"),
+            "monitoring",
             *("multiclass", "notions", "plots", "reductions", "report", "selection", "testing"),
         ),
         "",
@@ -155,9 +164,10 @@ if not TYPE_CHECKING:  # a module __getattr__ would hide unknown names from type
 
 def _suggest(name: str) -> str | None:
     """Return the nearest public name, or the full path of the same name in a subpackage."""
-    from difflib import get_close_matches  # imported here, because it doubles the import time
+    # Imported here, because this import doubles the import time of the package.
+    from difflib import get_close_matches
 
-    if name.startswith("_"):  # tools look up these names and need no hint
+    if name.startswith("_"):  # tools look up these names, so suggest no other name
         return None
     near = get_close_matches(name, _HOMES, n=1)
     if near:

@@ -1,4 +1,4 @@
-"""Example predictions of real classifiers, and synthetic ones with known calibration errors.
+"""Example predictions of real classifiers, and synthetic predictions with known calibration errors.
 
 Nothing is downloaded. `digits_predictions` trains a scikit-learn classifier on bundled data. The
 synthetic families draw scores and labels whose true calibration errors have closed formulas.
@@ -64,8 +64,8 @@ class KnownError:
         Column codes of the true labels.
     errors : dict of name -> float
         True errors. ``"<notion>-l1"`` and ``"<notion>-l2"`` are the limits of the expected
-        calibration error with ``norm`` 1 and 2 for many rows and narrow bins, ``"<notion>-ks"``
-        that of the KS error.
+        calibration error with ``norm`` 1 and 2 for many rows and narrow bins, and ``"<notion>-ks"``
+        is the limit of the KS error.
 
     See Also
     --------
@@ -108,8 +108,8 @@ def digits_predictions(
     Parameters
     ----------
     model : {"naive_bayes", "forest", "boosting", "mlp", "logistic"}, default "naive_bayes"
-        Naive Bayes is strongly overconfident, the forest is underconfident and predicts exact
-        zeros, the others are in between.
+        Naive Bayes is strongly overconfident. The forest is underconfident and predicts exact
+        zeros. The other classifiers are in between.
     digits : sequence of at least two of 0..9, optional
         Use only the images of these digits, about 180 each, for a problem with fewer classes.
 
@@ -124,9 +124,9 @@ def digits_predictions(
 
     Notes
     -----
-    The result is deterministic for a version of scikit-learn. 597 rows train the classifier, 600
-    are the calibration set and 600 the test set, all stratified by class. A selection of digits is
-    split into thirds.
+    The result is deterministic for a version of scikit-learn. The training set has 597 rows, and
+    the calibration set and the test set have 600 rows each. All sets are stratified by class. A
+    selection of digits is split into thirds.
 
     Examples
     --------
@@ -159,8 +159,8 @@ def _check_digits(digits: Sequence[int]) -> IntArray:
     names = np.unique(np.asarray(digits))
     if len(names) < 2 or not np.isin(names, np.arange(10)).all():
         raise ValueError(
-            f"digits must be two or more of 0..9, got {digits!r}. Pass for example "
-            f"digits=(3, 8, 9)."
+            f"digits must contain at least two of the digits 0 to 9, got {digits!r}. Pass for "
+            "example digits=(3, 8, 9)."
         )
     return names
 
@@ -173,7 +173,7 @@ def power_family(n_samples: int, exponent: float = 2.0, *, rng: Rng = None) -> K
     n_samples : int
         Number of rows.
     exponent : float, default 2.0
-        The exponent a; 1 gives calibrated scores.
+        The exponent a. The scores are calibrated if a is 1.
     rng : int, Generator or None
         Seed or generator.
 
@@ -190,7 +190,7 @@ def power_family(n_samples: int, exponent: float = 2.0, *, rng: Rng = None) -> K
     Notes
     -----
     The gap of class 1 is :math:`|s^a - s|`, always with the same sign. The L1 and KS errors are
-    :math:`|1/2 - 1/(a+1)|`, the squared L2 error is :math:`1/(2a+1) - 2/(a+2) + 1/3`.
+    :math:`|1/2 - 1/(a+1)|`, and the squared L2 error is :math:`1/(2a+1) - 2/(a+2) + 1/3`.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def linear_family(n_samples: int, shrinkage: float = 0.2, *, rng: Rng = None) ->
     n_samples : int
         Number of rows.
     shrinkage : float, default 0.2
-        The shrinkage d; 0 gives calibrated scores.
+        The shrinkage d. The scores are calibrated if d is 0.
     rng : int, Generator or None
         Seed or generator.
 
@@ -235,7 +235,7 @@ def linear_family(n_samples: int, shrinkage: float = 0.2, *, rng: Rng = None) ->
     Notes
     -----
     The gap of class 1 is :math:`d|1 - 2s|`, and its sign changes at 1/2. The L1 error is d/2, the
-    L2 error :math:`d/\sqrt 3`, the KS error d/4.
+    L2 error is :math:`d/\sqrt 3`, and the KS error is d/4.
 
     Examples
     --------
@@ -259,10 +259,10 @@ def linear_family(n_samples: int, shrinkage: float = 0.2, *, rng: Rng = None) ->
 def noisy_simplex(
     n_samples: int, n_classes: int = 3, noise: float = 0.2, *, rng: Rng = None
 ) -> KnownError:
-    r"""Draw probabilities p uniform on the simplex, and labels of which some are random.
+    r"""Draw probabilities p uniformly on the simplex, and labels with random noise.
 
-    With probability ``noise`` the label is drawn uniformly instead of from p, so the probabilities
-    are overconfident. ``noise=0`` gives perfectly calibrated probabilities.
+    With probability ``noise``, the label is drawn uniformly instead of from p, so the probabilities
+    are overconfident. With ``noise=0``, the probabilities are perfectly calibrated.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:
     """
     generator = np.random.default_rng(rng)
     bounds = np.cumsum(np.asarray(proba, dtype=np.float64), axis=1)
-    # Scaled by the sum of the row, which may differ from one by rounding.
+    # Divide by the sum of the row, which may differ from one by rounding.
     threshold = generator.random(len(bounds)) * bounds[:, -1]
     return np.asarray((bounds <= threshold[:, None]).sum(axis=1), dtype=np.intp)
 
@@ -358,8 +358,8 @@ def two_label_example(n_samples: int = 100) -> KnownError:
     classes.
 
     Half of the rows predict class 0 with probability 0.6 and are correct in 20% of the cases. The
-    others predict class 1 with probability 0.6 and are always correct. The confidence error is 0,
-    the top-label error 0.4. Both are exact if ``n_samples`` is a multiple of ten.
+    other rows predict class 1 with probability 0.6 and are always correct. The confidence error is
+    0, and the top-label error is 0.4. Both errors are exact if ``n_samples`` is a multiple of ten.
 
     Parameters
     ----------

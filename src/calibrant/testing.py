@@ -1,7 +1,7 @@
 """Checks that every calibrator must pass, in this package and in others.
 
 A calibrator alone cannot pass scikit-learn's ``check_estimator``, which uses features that are not
-probabilities. The checks of this module use probabilities. Those of scikit-learn run on the
+probabilities. The checks of this module use probabilities. The checks of scikit-learn run on the
 calibrator inside a `CalibratedClassifier`.
 """
 
@@ -23,7 +23,8 @@ from calibrant.exceptions import ConvergenceWarning, DataWarning, NotFittedError
 __all__ = ["CHECKS", "check_calibrator", "declared_exceptions", "make_data"]
 
 _ATOL = 1e-6
-"""Iterative fits with another order of operations agree up to about their gradient tolerance."""
+"""Tolerance of iterative fits. With another order of operations, they agree up to about their
+gradient tolerance."""
 
 
 def check_calibrator(calibrator: Any) -> None:
@@ -31,8 +32,8 @@ def check_calibrator(calibrator: Any) -> None:
 
     Raises ``AssertionError`` at the first failure. A method that cannot pass a check declares
     ``check_exceptions = {"check_name": "reason"}``, a class attribute or a property, and the check
-    is skipped. A method that counts rows declares ``counts_rows = True`` instead: a weight of 2
-    need not be equivalent to duplicating the row.
+    is skipped. A method that counts rows declares ``counts_rows = True`` instead, because a weight
+    of 2 need not be equivalent to duplicating the row.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def check_calibrator(calibrator: Any) -> None:
     for name, check in CHECKS.items():
         if name not in excused:
             with warnings.catch_warnings():
-                # Some checks use separable data on purpose; other tests check these warnings.
+                # Some checks use separable data on purpose, so ignore the warnings about them.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 check(clone(calibrator))
 
@@ -273,7 +274,7 @@ def check_exact_zeros_and_ones(calibrator: Any) -> None:
         X[::3] = certain[y[::3]]
         X[1] = certain[(y[1] + 1) % X.shape[1]]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # a true class of probability zero
+        warnings.simplefilter("ignore", DataWarning)  # the true class has probability zero
         calibrator.fit(X, y)
     _assert_valid(calibrator.predict_proba(X), X.shape)
 

@@ -236,7 +236,7 @@ def test_a_poisoned_row_is_reported_with_its_number(data):
         TemperatureScaling(inputs="logits").fit(chunks, labels)
 
 
-def test_what_is_no_sum_is_refused(data):
+def test_what_is_no_sum_is_rejected(data):
     _, _, chunks, labels = data
     with pytest.raises(TypeError, match="GaussianProcessCalibration needs all rows in memory"):
         GaussianProcessCalibration(inputs="logits").fit(chunks, labels)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from calibrant._data.folds import as_folds, deal_folds, stratified_rows
+from calibrant._data.folds import as_folds, assign_folds, stratified_rows
 from calibrant.exceptions import DataWarning
 
 
@@ -92,13 +92,13 @@ def test_one_row_has_no_folds():
     assert as_folds(5, np.array([[0.5, 0.5]]), np.array([0]), np.ones(1), None) == []
 
 
-def test_one_fold_is_refused(rows):
+def test_one_fold_is_rejected(rows):
     with pytest.raises(ValueError, match="cv must be an integer of at least 2"):
         as_folds(1, *rows, np.ones(60), None)
 
 
 def test_dealing_gives_the_rows_of_each_class_to_folds_in_their_order():
-    assert deal_folds(np.array([1, 0, 1, 1, 0, 1]), 3).tolist() == [0, 0, 1, 2, 1, 0]
+    assert assign_folds(np.array([1, 0, 1, 1, 0, 1]), 3).tolist() == [0, 0, 1, 2, 1, 0]
 
 
 def test_a_generator_is_not_advanced_and_its_folds_are_the_same_again(rows):
@@ -136,7 +136,7 @@ def test_stratified_folds_of_groups_keep_them_whole_and_warn_of_nothing_else(rng
         assert not set(groups[fit]) & set(groups[judged])
 
 
-def test_more_folds_than_rows_are_refused():
+def test_more_folds_than_rows_are_rejected():
     with pytest.raises(ValueError, match="cv=11 folds need at least 11 rows, got n_samples=10"):
         list(stratified_rows(11, np.arange(10) % 2))
 

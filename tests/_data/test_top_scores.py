@@ -21,7 +21,7 @@ from calibrant import TemperatureScaling, TopScores, load, save
         (([[0, 1]], [[-1.0, -2.0]], 1), "at least 2"),
     ],
 )
-def test_top_scores_that_cannot_be_are_refused(arguments, reason):
+def test_top_scores_that_cannot_be_are_rejected(arguments, reason):
     with pytest.raises(ValueError, match=reason):
         TopScores(*arguments)
 
@@ -34,7 +34,7 @@ def test_top_scores_that_cannot_be_are_refused(arguments, reason):
         ([-0.1], r"must be log\(1 - 0.503215\)"),
     ],
 )
-def test_a_rest_that_cannot_be_is_refused(rest, reason):
+def test_a_rest_that_cannot_be_is_rejected(rest, reason):
     with pytest.raises(ValueError, match=reason):
         TopScores([[0, 1]], [[-1.0, -2.0]], 3, rest=rest)
 
@@ -45,7 +45,7 @@ def test_names_of_classes_are_those_of_truths(tmp_path):
     assert model.predict(top).tolist() == ["b"] * 4
     save(model, tmp_path / "model.json")
     assert load(tmp_path / "model.json").temperature_ == model.temperature_
-    with pytest.raises(ValueError, match="Pass classes to only one of the two"):
+    with pytest.raises(ValueError, match="Pass classes only to TopScores"):
         TemperatureScaling(classes=["x", "y", "z"]).fit(top, ["x", "y", "x", "z"])
     with pytest.raises(ValueError, match="fitted with 3"):
         model.predict(TopScores([[0, 1]], np.log([[0.6, 0.3]]), 4))

@@ -134,3 +134,20 @@ def test_the_true_class_is_found_in_every_layout(rng):
     np.testing.assert_array_equal(
         simplex.true_class(scores[::2], y[::2]), scores[::2][range(20), y[::2]]
     )
+
+
+def test_absent_options_get_probability_zero_and_do_not_shift_the_others():
+    scores = np.array([[0.0, -1.0, simplex.ABSENT], [0.0, -1.0, -np.inf], [0.0, -1.0, -2.0]])
+    proba = np.full((3, 3), [0.5, 0.3, 0.2])
+    kept = simplex.zero_absent(proba, scores)
+    np.testing.assert_allclose(kept, [[0.625, 0.375, 0.0], [0.5, 0.3, 0.2], [0.5, 0.3, 0.2]])
+    assert simplex.zero_absent(proba[2:], scores[2:]).base is proba
+    only = simplex.zero_absent(np.array([[0.0, 0.0, 1.0]]), scores[:1])
+    np.testing.assert_array_equal(only, [[0.5, 0.5, 0.0]])
+    np.testing.assert_allclose(simplex.uniform_proba(scores)[:2], [[0.5, 0.5, 0], [1 / 3] * 3])
+    np.testing.assert_allclose(simplex.centered(scores)[0, :2], [0.5, -0.5])
+    assert simplex.as_proba(scores, "log_proba")[0, 2] == 0.0
+    # No temperature gives mass to an absent option; a score of -inf has the floor.
+    finite = simplex.finite_logits(scores)
+    assert np.exp(finite[0, 2] / 20) < 1e-14
+    assert np.exp(finite[1, 2] / 20) > 0.1

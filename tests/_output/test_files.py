@@ -55,3 +55,39 @@ def test_what_cannot_be_written_is_said_beforehand(tmp_path):
         FileNotFoundError, match=r"does not exist. Create it first, or pass another path"
     ):
         check_writable(tmp_path / "no" / "a.txt")
+
+
+class Denied:
+    """Stands for ``os.replace`` on Windows while another program has the file open."""
+
+    def __init__(self, times):
+        self.left = times
+        self.replace = os.replace
+
+    def __call__(self, source, target):
+        if self.left > 0:
+            self.left -= 1
+            raise PermissionError(13, "Access is denied", str(target))
+        self.replace(source, target)
+
+
+def test_a_file_that_is_open_elsewhere_for_a_moment_is_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    pauses = []
+    monkeypatch.setattr("calibrant._output.files.time.sleep", pauses.append)
+    monkeypatch.setattr(os, "replace", Denied(2))
+    write_text(path, "new")
+    assert path.read_text() == "new"
+    assert pauses == [0.05, 0.2]
+
+
+def test_a_file_that_stays_open_elsewhere_is_kept_and_named(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    monkeypatch.setattr("calibrant._output.files.time.sleep", lambda _: None)
+    monkeypatch.setattr(os, "replace", Denied(99))
+    with pytest.raises(PermissionError, match=r"a\.txt cannot be replaced\. Close the programs"):
+        write_text(path, "new")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from calibrant._output.progress import spinning, tracked
+from calibrant._output.progress import counted, next_step, spinning, tracked
 
 
 class Terminal(io.StringIO):
@@ -67,3 +67,22 @@ def test_a_spinner_turns_on_a_terminal_only(monkeypatch, capsys):
     with spinning("Fitting", progress=True):
         pass
     assert "Fitting" in terminal.getvalue()
+
+
+def test_steps_are_counted_on_a_terminal(monkeypatch):
+    pytest.importorskip("rich")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with counted(2, progress=True):
+        next_step("Fitting")
+        next_step("Testing")
+    assert "Testing" in terminal.getvalue()
+    assert "1/2" in terminal.getvalue()
+
+
+def test_steps_that_nobody_watches_do_nothing(capsys):
+    next_step("Fitting")
+    with counted(2, progress=True):  # standard error is not a terminal
+        next_step("Fitting")
+    assert capsys.readouterr() == ("", "")

@@ -19,7 +19,7 @@ def test_ragged_rows_are_named(rows, message):
         as_array(rows)
 
 
-def test_what_has_no_order_is_refused():
+def test_what_has_no_order_is_rejected():
     with pytest.raises(TypeError, match="A set has no order"):
         as_array({1, 2})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._validation._labels import (
+from calibrant._validation.labels import (
     check_classes,
     encode_labels,
     is_one_hot,
@@ -94,12 +94,12 @@ def test_classes_default_to_the_columns():
         ({"a": 0, "b": 1}, "a dict has no order"),
     ],
 )
-def test_classes_without_an_order_are_refused(classes, message):
+def test_classes_without_an_order_are_rejected(classes, message):
     with pytest.raises(TypeError, match=message):
         check_classes(classes, 2)
 
 
-def test_classes_of_several_columns_are_refused_with_their_shape():
+def test_classes_of_several_columns_are_rejected_with_their_shape():
     with pytest.raises(ValueError, match=r"an array of shape \(2, 2\)"):
         check_classes([["a", "b"], ["c", "d"]], 2)
 

@@ -33,11 +33,11 @@ def test_predictions_that_cannot_be_flattened_raise(rng):
     scores, labels = rng.normal(size=(2, 3, 4)), np.zeros((2, 4), dtype=int)
     with pytest.raises(ValueError, match=r"Every label is 0, which is ignore_label. Pass an"):
         flatten_predictions(labels, scores, ignore_label=0)
-    with pytest.raises(ValueError, match="at least two axes, one of cases and one of classes"):
+    with pytest.raises(ValueError, match="at least two axes, one for cases and one for classes"):
         flatten_predictions([0], [0.5])
     with pytest.raises(ValueError, match="axis 5 is out of bounds"):
         flatten_predictions(labels, scores, class_axis=5)
-    with pytest.raises(ValueError, match=r"array of the shape of its argument, \(8, 3\), got"):
+    with pytest.raises(ValueError, match=r"array with the shape of its argument, \(8, 3\), got"):
         map_scores(lambda rows: rows[:, 0], scores)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._validation._score_hints import (
+from calibrant._validation.score_hints import (
     LOGITS_HINT,
     SOFTMAX_HINT,
     diagnose,

@@ -91,12 +91,12 @@ def test_rows_needed_are_two_unless_a_method_says_otherwise():
         (0, False, "points_per_bin must be an integer"),
     ],
 )
-def test_points_per_bin_that_do_not_suit_the_claims_are_refused(points, by_class, message):
+def test_points_per_bin_that_do_not_suit_the_claims_are_rejected(points, by_class, message):
     with pytest.raises(ValueError, match=message):
         HistogramBinning(points_per_bin=points)._check_for_claims(3, by_class=by_class)
 
 
-def test_three_classes_are_refused_with_the_reduction_that_takes_them(rng):
+def test_three_classes_are_rejected_with_the_reduction_that_takes_them(rng):
     with pytest.raises(ValueError, match=r"MulticlassToBinary\(PlattScaling\(\)"):
         PlattScaling().fit(rng.dirichlet(np.ones(3), 20), np.arange(20) % 3)
 

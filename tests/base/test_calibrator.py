@@ -38,10 +38,10 @@ def test_a_checked_fit_is_the_fit_without_checks_and_summary(rng, monkeypatch):
     P, y = rng.dirichlet(np.ones(3), 40), np.arange(40) % 3
     expected = Blend().fit(P, y).predict_proba(P)
 
-    def refuse(*_, **__):
+    def reject(*_, **__):
         raise AssertionError("checked twice")
 
-    monkeypatch.setattr("calibrant._data.read.check_predictions", refuse)
+    monkeypatch.setattr("calibrant._data.read.check_predictions", reject)
     inner = Blend()._fit_checked(ArraySample(P, y, np.ones(40)))
     np.testing.assert_array_equal(inner._proba_of(P), expected)
     assert not hasattr(inner, "training_")
@@ -143,7 +143,7 @@ def test_a_generator_is_not_advanced_by_fit_and_refit_equals_fit(rng, calibrator
 
 @pytest.mark.parametrize("wrong", [np.random.RandomState(0), "seed", 1.5, True])
 @pytest.mark.parametrize("calibrator", SEEDED, ids=lambda c: type(c).__name__)
-def test_other_random_states_are_refused_by_all_alike(rng, calibrator, wrong):
+def test_other_random_states_are_rejected_by_all_alike(rng, calibrator, wrong):
     P, y = seeded_data(calibrator, rng)
     with pytest.raises(TypeError, match="random_state must be an integer, a numpy"):
         calibrator.set_params(random_state=wrong).fit(P, y)

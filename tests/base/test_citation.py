@@ -48,7 +48,7 @@ def test_the_docstring_of_a_method_names_who_is_cited_for_it(calibrator):
 def test_a_reduction_cites_what_it_lifts_and_names_the_notion(calibrator):
     text = fitted(calibrator).cite()
     assert calibrator.calibrator.citation.method in text
-    assert f"the notion {calibrator.notion} " in text
+    assert f" of the binary events of {calibrator.notion} calibration " in text
     assert "arXiv:2107.08353" in text
 
 

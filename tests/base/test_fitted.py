@@ -33,5 +33,5 @@ def test_letters_add_up():
     assert wrong == "has shape (7, 4) and must have (7, M+K)"
 
 
-def test_a_sum_of_letters_that_were_not_met_is_refused():
+def test_a_sum_of_letters_that_were_not_met_is_rejected():
     assert FittedValue(("M+K",)).check(np.zeros(5), {"K": 3}) is not None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import TemperatureScaling, TopScores
-from calibrant.base._new_scores import check_new_scores, check_new_top_scores
+from calibrant.base.new_scores import check_new_scores, check_new_top_scores
 from calibrant.exceptions import DataWarning
 
 

@@ -26,7 +26,7 @@ from calibrant import (
     VectorScaling,
 )
 from calibrant.base import BaseCalibrator, Outcome, Solution, store_outcome
-from calibrant.base._outcome import REMEDIES
+from calibrant.base.outcome import REMEDIES
 from calibrant.exceptions import ConvergenceWarning
 
 

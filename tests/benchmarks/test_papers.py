@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import re
 
@@ -18,6 +17,7 @@ import trained
 import wenger_2020
 from scipy.special import softmax
 
+import result_table
 from calibrant import (
     DirichletCalibration,
     HistogramBinning,
@@ -26,6 +26,9 @@ from calibrant import (
     VectorScaling,
 )
 from calibrant.metrics import log_loss
+from clone import only_in_clone
+
+pytestmark = only_in_clone
 
 # The share of figures within the stated tolerance, as committed and rounded down: it may rise. The
 # page says what is outside, and why where that is known.
@@ -291,8 +294,7 @@ def test_training_ends_near_the_minimum(rng):
 
 
 def test_theorem_1_of_wenger_holds_at_every_step_of_active_learning():
-    kept = reproduction.RESULTS / "figures" / "active_learning.json"
-    runs = json.loads(kept.read_text(encoding="utf-8"))
+    runs = reproduction.read_paper("figures")["active_learning"]
     steps = np.concatenate([run for model in runs.values() for run in model])
     _, error, ece, over, under = steps.T
     assert len(steps) >= 20
@@ -300,6 +302,18 @@ def test_theorem_1_of_wenger_holds_at_every_step_of_active_learning():
 
 
 def test_the_pictures_of_the_page_are_there():
-    named = re.findall(r"\]\((images/\w+\.png)\)", reproduction.FIGURES)
+    named = re.findall(r"\]\((\.\./\.\./docs/images/\w+\.svg)\)", reproduction.FIGURES)
     assert len(named) >= 12
     assert all((reproduction.PAGE.parent / name).stat().st_size > 5000 for name in named)
+
+
+def test_results_of_a_study_are_kept_in_one_file(tmp_path):
+    path = tmp_path / "results" / "study.csv"
+    first = {"Platt": {"log-loss": [0.5, 0.25], "failed": "text, with a comma"}, "seconds": 3.0}
+    result_table.append_result(path, "b", first)
+    result_table.append_result(path, "a", {})
+    result_table.append_result(path, "b", {"seconds": 4.0})
+    result_table.append_result(path, "c", first)
+    assert result_table.read_results(path) == {"a": {}, "b": {"seconds": 4.0}, "c": first}
+    with pytest.raises(ValueError, match="joins names"):
+        result_table.append_result(path, "d", {"one | two": 1.0})

@@ -161,7 +161,7 @@ def test_heavy_ties_of_half_precision_scores(real_data, calibrator, name):
 
 
 @every_calibrator
-def test_more_than_two_classes_are_refused_with_the_remedy(calibrator):
+def test_more_than_two_classes_are_rejected_with_the_remedy(calibrator):
     remedy = f'MulticlassToBinary({calibrator!r}, notion="class-wise", normalize=True)'
     with pytest.raises(ValueError, match=re.escape(remedy)):
         clone(calibrator).fit(np.full((5, 3), 1 / 3), [0, 1, 2, 0, 1])

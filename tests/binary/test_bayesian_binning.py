@@ -120,6 +120,6 @@ def test_it_calibrates_overconfident_scores(rng):
         ({"prior_strength": 0.0}, "prior_strength must be a positive"),
     ],
 )
-def test_bad_parameters_are_refused(parameters, message):
+def test_bad_parameters_are_rejected(parameters, message):
     with pytest.raises(ValueError, match=message):
         BayesianBinning(**parameters).fit([0.2, 0.8], [0, 1])

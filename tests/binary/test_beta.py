@@ -138,6 +138,6 @@ def test_logits_are_the_same_as_their_probabilities(rng):
     assert from_logits.a_ == pytest.approx(from_proba.a_, abs=1e-9)
 
 
-def test_unknown_parameters_are_refused():
+def test_unknown_parameters_are_rejected():
     with pytest.raises(ValueError, match="parameters must be one of 'abm', 'am', 'ab'"):
         BetaCalibration("abc").fit([0.2, 0.8], [0, 1])

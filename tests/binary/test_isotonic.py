@@ -138,7 +138,7 @@ def test_a_pseudo_count_must_be_positive(smoothing):
         IsotonicCalibration(smoothing=smoothing).fit([0.2, 0.8], [0, 1])
 
 
-def test_unknown_interpolation_is_refused():
+def test_unknown_interpolation_is_rejected():
     with pytest.raises(ValueError, match="interpolation must be one of 'step', 'linear'"):
         IsotonicCalibration("cubic").fit([0.2, 0.8], [0, 1])
 

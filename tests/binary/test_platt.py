@@ -99,6 +99,6 @@ def test_logits_beyond_the_floor_of_probabilities_are_used_as_they_are(rng):
     assert floored.coef_ > 1.2 * from_logits.coef_  # the far log-odds were cut at 27.6
 
 
-def test_a_bad_floor_is_refused():
+def test_a_bad_floor_is_rejected():
     with pytest.raises(ValueError, match=r"eps must be a number between 0 and 0.5"):
         PlattScaling(eps=0.7).fit([0.2, 0.8], [0, 1])

@@ -273,6 +273,6 @@ def test_a_quadratic_program_that_is_cut_short_warns(rng, monkeypatch):
     assert spline.values_.max() <= 1
 
 
-def test_unknown_runout_is_refused():
+def test_unknown_runout_is_rejected():
     with pytest.raises(ValueError, match="runout must be one of 'natural', 'quadratic', 'cubic'"):
         SplineCalibration(runout="linear").fit([0.2, 0.8], [0, 1])

@@ -30,7 +30,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import calibrant
 from calibrant import CalibratedClassifier, _validation, metrics
 from calibrant._kernels.simplex import softmax
-from calibrant.base import _training
+from calibrant.base import training as _training
 from calibrant.classifier import _classifier
 from calibrant.exceptions import DataWarning
 
@@ -395,6 +395,50 @@ def test_a_pipeline_gets_weights_by_routing(iris):
         weighted = model.fit(X, y, sample_weight=weight).estimators_[0][-1].intercept_
         plain = model.fit(X, y).estimators_[0][-1].intercept_
     assert np.abs(weighted - plain).max() > 0.1
+
+
+def groups_of(y):
+    return np.array(["a", "b"])[np.arange(len(y)) % 2]
+
+
+@pytest.mark.parametrize("is_routed", [False, True])
+@pytest.mark.parametrize("ensemble", ["auto", False])
+def test_groups_reach_a_group_calibration(iris, is_routed, ensemble):
+    X, y = iris
+    frame = {"site": groups_of(y)}
+    calibrator = calibrant.GroupCalibration("bayesian-temperature")
+    with sklearn.config_context(enable_metadata_routing=is_routed):
+        model = CalibratedClassifier(GaussianNB(), calibrator, ensemble=ensemble)
+        model.fit(X, y, by=frame)
+        proba = model.predict_proba(X, by=frame)
+        assert (model.predict(X, by=frame) == model.classes_[proba.argmax(axis=1)]).all()
+        with pytest.raises(ValueError, match="by is missing"):
+            model.predict_proba(X)
+    assert model.calibrator_.by_ == ("site",)
+    assert model.calibrator_.group_weights_.tolist() == [75, 75]
+
+
+def test_groups_reach_a_pipeline_by_routing(iris):
+    X, y = iris
+    calibrator = calibrant.GroupCalibration("bayesian-temperature")
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = make_pipeline(StandardScaler(), CalibratedClassifier(GaussianNB(), calibrator))
+        model.fit(X, y, by=groups_of(y))
+        assert model.predict_proba(X, by=groups_of(y)).shape == (150, 3)
+
+
+def test_groups_that_no_calibrator_uses_are_rejected(iris):
+    X, y = iris
+    model = CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
+    with pytest.raises(TypeError, match="by= needs a GroupCalibration"):
+        model.predict_proba(X, by=groups_of(y))
+    with pytest.raises(TypeError, match="no parameter 'color'"):
+        model.predict_proba(X, color=1)
+    grouped = CalibratedClassifier(GaussianNB(), calibrant.GroupCalibration(), ensemble=True)
+    with pytest.raises(ValueError, match="ensemble=True fits one per fold"):
+        grouped.fit(X, y, by=groups_of(y))
+    with pytest.raises(ValueError, match="rows"):
+        grouped.set_params(ensemble=False).fit(X, y, by=groups_of(y)[1:])
 
 
 def test_it_is_a_scikit_learn_citizen(iris):

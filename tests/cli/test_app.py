@@ -59,7 +59,7 @@ def command(capsys, *arguments, code=0):
     return capsys.readouterr()
 
 
-def refused(capsys, *arguments):
+def rejected(capsys, *arguments):
     """Exit code 2 and one line; that line."""
     before = sorted(os.listdir("."))
     printed = command(capsys, *arguments, code=2)
@@ -178,16 +178,18 @@ def test_sql_reads_the_columns_that_files_of_such_scores_have(inputs, prefix, fo
 
 def test_export_says_what_it_cannot_do(files, capsys):
     command(capsys, "fit", "predictions.csv", "-m", "temperature", "-o", "model.json", "-q")
-    said = refused(capsys, "export", "model.json", "--to", "pythn", "-o", "out")
+    said = rejected(capsys, "export", "model.json", "--to", "pythn", "-o", "out")
     assert "Did you mean 'python'" in said
-    said = refused(
+    said = rejected(
         capsys, "export", "model.json", "--to", "sql", "--compose", "net.onnx", "-o", "out"
     )
     assert "--compose requires --to onnx" in said
-    said = refused(capsys, "export", "model.json", "--to", "python", "-o", "model.json")
-    assert "model.json is an input file, which would be lost" in said
+    said = rejected(capsys, "export", "model.json", "--to", "python", "-o", "model.json")
+    assert "model.json is an input file and would be overwritten" in said
     command(capsys, "fit", "predictions.csv", "-m", "canonical", "-o", "model.json", "-q")
-    assert "MulticlassToBinary" in refused(capsys, "export", "model.json", "--to", "sql", "-o", "o")
+    assert "MulticlassToBinary" in rejected(
+        capsys, "export", "model.json", "--to", "sql", "-o", "o"
+    )
 
 
 def test_every_method_can_be_fitted_saved_and_applied(files, capsys):
@@ -342,7 +344,7 @@ def test_a_split_of_an_npz_file_is_chosen_by_name(data, folder, capsys):
     assert json.loads(printed.out)["log_loss"] == pytest.approx(
         calibrant.evaluate(labels, 2 * logits, inputs="logits").log_loss
     )
-    assert "Pass --split with test or val" in refused(capsys, "evaluate", "all.npz")
+    assert "Pass --split with test or val" in rejected(capsys, "evaluate", "all.npz")
 
 
 def test_rounded_rows_are_taken_with_a_note_unless_renormalize_says_so(data, folder, capsys):
@@ -359,7 +361,7 @@ def test_rounded_rows_are_taken_with_a_note_unless_renormalize_says_so(data, fol
         own = calibrant.evaluate(labels, proba.round(2))
     assert json.loads(noted.out)["log_loss"] == pytest.approx(own.log_loss, abs=1e-12)
     np.savez("wrong.npz", probs=proba * 0.9, labels=labels)
-    assert "Pass --renormalize for counts or shares" in refused(capsys, "evaluate", "wrong.npz")
+    assert "Pass --renormalize for counts or shares" in rejected(capsys, "evaluate", "wrong.npz")
 
 
 # What is said
@@ -389,7 +391,7 @@ def test_json_is_all_there_is_on_standard_output(files, capsys):
 def test_version_and_help(capsys):
     assert command(capsys, "--version").out == f"calibrant {calibrant.__version__}\n"
     assert "Usage: calibrant" in command(capsys).out
-    for name in ("demo", "evaluate", "fit", "apply", "compare", "report"):
+    for name in ("demo", "evaluate", "fit", "apply", "decide", "compare", "report"):
         for option in ("-h", "--help"):
             assert re.search(rf"Example:\n +calibrant {name}", command(capsys, name, option).out)
 
@@ -407,15 +409,15 @@ def test_shell_completion_is_offered(capsys, monkeypatch):
 
 
 def test_usage_errors_are_one_line(files, capsys):
-    assert "Missing argument" in refused(capsys, "evaluate")
-    assert "No such command 'evalute'" in refused(capsys, "evalute", "x.csv")
-    assert "No such option" in refused(capsys, "evaluate", "predictions.csv", "--labl", "y")
-    assert "Missing option '--output'" in refused(capsys, "fit", "predictions.csv")
-    assert "--seed" in refused(capsys, "fit", "predictions.csv", "-o", "m.json", "--seed", "x")
-    assert "Unknown method 'magic'" in refused(
+    assert "Missing argument" in rejected(capsys, "evaluate")
+    assert "No such command 'evalute'" in rejected(capsys, "evalute", "x.csv")
+    assert "No such option" in rejected(capsys, "evaluate", "predictions.csv", "--labl", "y")
+    assert "Missing option '--output'" in rejected(capsys, "fit", "predictions.csv")
+    assert "--seed" in rejected(capsys, "fit", "predictions.csv", "-o", "m.json", "--seed", "x")
+    assert "Unknown method 'magic'" in rejected(
         capsys, "fit", "predictions.csv", "-m", "magic", "-o", "m.json"
     )
-    assert "notion= is only allowed for the binary methods" in refused(
+    assert "notion= is only allowed for the binary methods" in rejected(
         capsys, "fit", "predictions.csv", "-m", "vector", "--notion", "top-label", "-o", "m.json"
     )
 
@@ -443,7 +445,7 @@ def test_bad_files_are_one_line(files, data, capsys):
         "empty.parquet": "empty.parquet cannot be read",
         "empty.npz": "empty.npz cannot be read",
         "header.csv": "header.csv has no rows",
-        "text.csv": "Column 'p_b' must hold numbers, but holds text",
+        "text.csv": "Column 'p_b' must contain numbers, but contains text",
         "sums.csv": (
             "Row 1 (line 3) of the probabilities sums to 1.8 instead of 1. Pass --renormalize for "
             "counts or shares, or --logits for raw scores."
@@ -457,13 +459,13 @@ def test_bad_files_are_one_line(files, data, capsys):
         "short.npz": "labels have shape (299,), but the scores have 300 rows",
     }
     for name, reason in expected.items():
-        assert reason in refused(capsys, "evaluate", name), name
+        assert reason in rejected(capsys, "evaluate", name), name
 
 
 def test_text_far_down_in_a_number_column_is_named(folder, capsys):
     with open("late.csv", "w") as file:
         file.write("p_a,p_b,y\n" + "0.5,0.5,a\n" * 1_000_000 + "0.5,oops,b\n")
-    assert "column 'p_b'" in refused(capsys, "evaluate", "late.csv")
+    assert "column 'p_b'" in rejected(capsys, "evaluate", "late.csv")
 
 
 def test_rows_of_later_blocks_are_named_by_their_number_in_the_file(
@@ -475,54 +477,56 @@ def test_rows_of_later_blocks_are_named_by_their_number_in_the_file(
     proba[123] *= 2
     table = pa.table({**{f"p_{k}": proba[:, k] for k in range(4)}, "label": labels})
     pa_parquet.write_table(table, "bad.parquet")
-    assert "Row 123" in refused(capsys, "evaluate", "bad.parquet")
+    assert "Row 123" in rejected(capsys, "evaluate", "bad.parquet")
 
 
 def test_missing_and_wrong_columns_are_named(files, capsys):
-    assert "no column 'truth'" in refused(capsys, "evaluate", "predictions.csv", "--label", "truth")
-    assert "No column matches 'q_*'" in refused(
+    assert "no column 'truth'" in rejected(
+        capsys, "evaluate", "predictions.csv", "--label", "truth"
+    )
+    assert "No column matches 'q_*'" in rejected(
         capsys, "evaluate", "predictions.csv", "--proba", "q_*"
     )
-    assert "Pass --proba or --logits, not both" in refused(
+    assert "Pass --proba or --logits, not both" in rejected(
         capsys, "evaluate", "predictions.csv", "--proba", "p_*", "--logits", "z_*"
     )
-    assert "--classes has 2 labels, but the file has 4 score columns" in refused(
+    assert "--classes has 2 labels, but the file has 4 score columns" in rejected(
         capsys, "evaluate", "predictions.csv", "--classes", "a,b"
     )
 
 
-def test_a_model_that_does_not_fit_is_refused(files, data, capsys):
+def test_a_model_that_does_not_fit_is_rejected(files, data, capsys):
     command(capsys, "fit", "predictions.csv", "-m", "temperature", "-o", "model.json")
-    assert "The model has 4 classes" in refused(
+    assert "The model has 4 classes" in rejected(
         capsys, "apply", "model.json", "predictions.csv", "--proba", "p_cat,p_dog", "-o", "out.csv"
     )
-    assert "fitted on probabilities, but the file holds logits" in refused(
+    assert "fitted on probabilities, but the file holds logits" in rejected(
         capsys, "apply", "model.json", "logits.csv", "--logits", "z_*", "-o", "out.csv"
     )
-    assert "is not a saved calibrator" in refused(
+    assert "is not a saved calibrator" in rejected(
         capsys, "apply", "predictions.csv", "predictions.csv", "-o", "out.csv"
     )
 
 
-def test_unwritable_output_is_refused_before_the_work(files, capsys):
-    assert "does not exist" in refused(capsys, "fit", "predictions.csv", "-o", "no/model.json")
-    assert "is a directory" in refused(capsys, "report", "predictions.csv", "-o", ".")
+def test_unwritable_output_is_rejected_before_the_work(files, capsys):
+    assert "does not exist" in rejected(capsys, "fit", "predictions.csv", "-o", "no/model.json")
+    assert "is a directory" in rejected(capsys, "report", "predictions.csv", "-o", ".")
     command(capsys, "fit", "predictions.csv", "-m", "identity", "-o", "model.json")
-    assert "does not exist" in refused(
+    assert "does not exist" in rejected(
         capsys, "apply", "model.json", "predictions.csv", "-o", "no/out.csv"
     )
-    assert "unknown file extension" in refused(
+    assert "unknown file extension" in rejected(
         capsys, "apply", "model.json", "predictions.csv", "-o", "out.xyz"
     )
-    assert "must end in .html, .md or .json" in refused(
+    assert "must end in .html, .md or .json" in rejected(
         capsys, "report", "predictions.csv", "-m", "identity", "-o", "report.pdf"
     )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_permission_is_refused(files, capsys):
+def test_a_folder_without_permission_is_rejected(files, capsys):
     os.mkdir("locked", 0o500)
-    assert "permission" in refused(capsys, "fit", "predictions.csv", "-o", "locked/model.json")
+    assert "permission" in rejected(capsys, "fit", "predictions.csv", "-o", "locked/model.json")
 
 
 def test_an_error_in_the_middle_leaves_the_old_output(files, data, capsys):
@@ -532,7 +536,7 @@ def test_an_error_in_the_middle_leaves_the_old_output(files, data, capsys):
         file.write(
             "p_cat,p_dog,p_eel,p_fox\n" + "0.25,0.25,0.25,0.25\n" * 5 + "0.25,0.25,0.25,0.95\n"
         )
-    assert "Row 5" in refused(capsys, "apply", "model.json", "bad.csv", "-o", "out.csv")
+    assert "Row 5" in rejected(capsys, "apply", "model.json", "bad.csv", "-o", "out.csv")
     assert Path("out.csv").read_text() == "old"
 
 

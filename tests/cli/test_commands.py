@@ -45,7 +45,7 @@ def test_scores_of_a_fit_are_checked_when_read_and_when_fitted_and_not_again(pat
         return check_scores(scores, **options)
 
     check_scores = _validation.check_scores
-    for module in ("_validation", "io._score_file", "base._new_scores"):
+    for module in ("_validation", "io._score_file", "base.new_scores"):
         monkeypatch.setattr(f"calibrant.{module}.check_scores", counted)
     fitted(path, "temperature")
     assert calls.count(300) == 2

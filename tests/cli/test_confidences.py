@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
 
-from calibrant import evaluate_confidence
+from calibrant import evaluate_answers
 from calibrant.cli import run
 
 CONFIDENCE, CORRECT = [0.95, 0.8, 0.3, 0.6] * 30, [1, 0, 0, 1] * 30
@@ -34,16 +34,16 @@ def evaluated(capsys, *arguments):
 )
 def test_confidences_of_a_file_are_evaluated_by_group(tmp_path, capsys, spelling):
     path = write(tmp_path / "a.csv", correct=[spelling[value] for value in CORRECT])
-    expected = evaluate_confidence(CORRECT, CONFIDENCE, by={"subject": SUBJECT})
+    expected = evaluate_answers(CORRECT, CONFIDENCE, by={"subject": SUBJECT})
     assert evaluated(capsys, path, *PAIR, "--by", "subject") == expected.to_dict()
-    assert evaluated(capsys, path, *PAIR) == evaluate_confidence(CORRECT, CONFIDENCE).to_dict()
+    assert evaluated(capsys, path, *PAIR) == evaluate_answers(CORRECT, CONFIDENCE).to_dict()
 
 
 @pytest.mark.parametrize("sign", ["", "%", " %"])
 def test_percentages_of_confidences_are_read_on_request(tmp_path, capsys, sign):
     path = write(tmp_path / "a.csv", [f"{100 * value:g}{sign}" for value in CONFIDENCE], sep=";")
     shown = evaluated(capsys, path, *PAIR, "--percent", "--sep", ";")
-    expected = evaluate_confidence(CORRECT, CONFIDENCE).to_dict()
+    expected = evaluate_answers(CORRECT, CONFIDENCE).to_dict()
     assert shown == pytest.approx(expected)
     assert run(["evaluate", path, *PAIR, "--sep", ";"]) == 2
 

@@ -24,6 +24,7 @@ print(*sorted(sys.modules), file=open("modules.txt", "w"))
 NEEDLESS = {
     "pandas",
     "psutil",
+    "narwhals",
     "matplotlib",
     "onnx",
     "torch",

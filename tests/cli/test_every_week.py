@@ -16,7 +16,7 @@ from streams import draw, sharpened
 pyarrow = pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "monitor_every_week.sh"
+SCRIPT = Path(__file__).parents[2] / "docs" / "guide" / "monitor_every_week.sh"
 LETTER = '#!/bin/sh\necho "$@" >> letters.txt\ncat > letter.txt\n'
 
 

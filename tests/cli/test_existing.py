@@ -29,13 +29,13 @@ def test_a_file_is_replaced_by_one_of_its_kind(content, kind, is_allowed, tmp_pa
     if is_allowed:
         check_replaceable(path, kind)
         return
-    with pytest.raises(ValueError, match="would be lost"):
+    with pytest.raises(ValueError, match="would be overwritten"):
         check_replaceable(path, kind)
 
 
 def test_a_link_to_the_input_is_the_input(tmp_path):
     (tmp_path / "in").write_text("x")
     (tmp_path / "link").symlink_to(tmp_path / "in")
-    with pytest.raises(ValueError, match="is an input file, which would be lost"):
+    with pytest.raises(ValueError, match="is an input file and would be overwritten"):
         check_other_file(tmp_path / "link", None, tmp_path / "in")
     check_other_file(tmp_path / "new", tmp_path / "in")

@@ -39,10 +39,10 @@ def file(rng, tmp_path, monkeypatch):
 
 @pytest.fixture
 def nothing_is_loaded(monkeypatch):
-    def refuse(*_, **__):
+    def reject(*_, **__):
         raise AssertionError("rows were loaded")
 
-    monkeypatch.setattr("calibrant.io._score_file.load_blocks", refuse)
+    monkeypatch.setattr("calibrant.io._score_file.load_blocks", reject)
 
 
 def fitted(file, capsys, *options):

@@ -66,4 +66,5 @@ def test_the_number_of_classes_is_asked_only_where_top_scores_are_read():
 
 def test_every_command_is_registered():
     names = {entry.callback.__name__ for entry in app.registered_commands}
-    assert names == {"evaluate", "fit", "apply", "compare", "export", "report", "demo"}
+    commands = {"evaluate", "fit", "apply", "decide", "compare", "export", "report", "demo", "llm"}
+    assert names == commands

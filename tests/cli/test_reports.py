@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +15,7 @@ pytest.importorskip("typer")
 
 import calibrant
 from calibrant.cli import run
+from calibrant.cli._files import digest_file
 from calibrant.cli._reports import demo_report
 
 NAMES = np.array(["cat", "dog", "owl"])
@@ -74,3 +76,17 @@ def test_a_report_about_a_file_whose_calibrator_was_fitted_on_another(outcome_fi
     expected = calibrant.evaluate(labels, after, classes=NAMES).log_loss
     assert row["after"]["value"] == pytest.approx(expected, abs=1e-6)
     assert "--fit-on validation.csv --by site" in shown["code"]
+
+
+@pytest.mark.usefixtures("outcome_files")
+def test_a_report_identifies_its_data(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    data = ["test.csv", "--label", "outcome", "-m", "temperature", "-q"]
+    assert run(["report", *data, "-o", "r.json"]) == 0
+    shown = json.loads(Path("r.json").read_text())
+    assert shown["data_sha256"] == hashlib.sha256(Path("test.csv").read_bytes()).hexdigest()
+    assert (shown["created"], shown["method"]) == ("1970-01-02", "temperature")
+
+
+def test_a_pipe_has_no_digest():
+    assert digest_file(Path("/dev/null")) == ""

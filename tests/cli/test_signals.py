@@ -42,3 +42,16 @@ def test_handlers_are_restored():
     with pytest.raises(Termination), catch_signals():
         signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_platform_without_timers_and_hangups_ends_at_once(monkeypatch):
+    for name in ("setitimer", "SIGALRM", "SIGHUP"):
+        monkeypatch.delattr(signal, name, raising=False)
+
+    def interrupted():
+        with catch_signals():
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(Termination) as ended:
+        interrupted()
+    assert ended.value.args == (signal.SIGTERM,)

@@ -9,10 +9,20 @@ import pytest
 
 pytest.importorskip("rich")
 
+
 import calibrant
+from calibrant._output import palette
 from calibrant._output.numbers import format_number
 from calibrant.cli._output import Output
-from calibrant.cli._tables import before_after, report_table, show_comparison, show_evaluation
+from calibrant.cli._tables import (
+    before_after,
+    report_table,
+    show_comparison,
+    show_evaluation,
+    show_monitor,
+)
+from calibrant.inference import bootstrap_interval
+from calibrant.monitoring import CalibrationMonitor
 from calibrant.report import summarize
 
 
@@ -64,7 +74,7 @@ def test_groups_are_a_table_on_a_terminal_and_text_in_a_pipe(data, output, capsy
     show_evaluation(groups, output)
     table = printed(capsys)
     assert [cell for row in groups.rows() for cell in row if cell not in table] == []
-    assert groups.note() in table
+    assert groups.note() in " ".join(table.split())  # it is wrapped
     assert str(groups) not in table
 
 
@@ -90,3 +100,46 @@ def test_names_cannot_style_the_output(data, output, capsys):
     methods = {"[bold]x[/bold]": calibrant.Identity()}
     show_comparison(calibrant.compare(labels, proba, methods=methods, cv=2), output)
     assert "[bold]x[/bold]" in printed(capsys)
+
+
+def test_an_evaluation_is_a_table_on_a_terminal_and_text_in_a_pipe(data, output, capsys):
+    result = calibrant.evaluate(*data)
+    interval = bootstrap_interval("log_loss", *data, n_resamples=19, rng=0)
+    show_evaluation(result, output, {"log_loss": interval})
+    (line,) = [line for line in printed(capsys).splitlines() if line.startswith("log-loss ")]
+    assert line.split()[1:] == [
+        format_number(interval.estimate),
+        *f"{format_number(interval.low)} to {format_number(interval.high)}".split(),
+    ]
+    show_evaluation(result, Output(as_json=True, quiet=False))
+    assert printed(capsys) == ""
+
+
+def watched(n_wrong):
+    monitor = CalibrationMonitor(classes=["a", "b"], horizon=1000)
+    monitor.update(["a"] * (1000 - n_wrong) + ["b"] * n_wrong, [[0.9, 0.1]] * 1000, when="May")
+    return monitor
+
+
+def test_a_monitor_has_a_colored_headline_and_a_table_on_a_terminal(output, capsys):
+    monitor = watched(500)
+    show_monitor(monitor, output)
+    text = capsys.readouterr().out
+    assert text.startswith("\x1b[1;")
+    assert "Alarm: the model is no longer calibrated." in text
+    assert "check" in text
+    assert "mean" in text
+
+
+def test_piped_text_of_a_monitor_is_plain(monkeypatch, capsys):
+    for name in ("FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    monitor = watched(100)
+    show_monitor(monitor, Output(as_json=False, quiet=False))
+    assert capsys.readouterr().out == f"{monitor}\n"
+
+
+def test_colors_of_columns_are_those_of_reports(data):
+    one = calibrant.evaluate(*data)
+    styles = {str(column.header): column.style for column in before_after(one, one).columns}
+    assert (styles["before"], styles["after"]) == (palette.BEFORE, palette.AFTER)

@@ -22,6 +22,7 @@ from calibrant.cli import main, wrap_lines
 HELP = (
     ("--help",),
     *((name, "--help") for name in ("evaluate", "fit", "apply", "export", "compare", "report")),
+    ("llm", "--help"),
     *(("demo", "--help"), ("monitor", "--help")),
     *(("monitor", name, "--help") for name in ("start", "update", "show")),
 )

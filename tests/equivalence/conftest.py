@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from equivalence.data_kinds import KINDS
+from data_kinds import KINDS
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ from calibrant import (
     inference,
     report,
 )
-from equivalence.data_kinds import (
+from data_kinds import (
     CHUNKED,
     EQUAL,
     MAIN,

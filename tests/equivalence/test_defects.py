@@ -22,7 +22,7 @@ from calibrant import (
     report,
 )
 from calibrant.io import open_scores
-from equivalence.data_kinds import (
+from data_kinds import (
     CHUNKED,
     MOST_PASSES,
     OwnChunks,

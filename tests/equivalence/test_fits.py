@@ -26,7 +26,7 @@ from calibrant import (
     TemperatureScaling,
     VectorScaling,
 )
-from equivalence.data_kinds import (
+from data_kinds import (
     CHUNKED,
     EQUAL,
     MAIN,

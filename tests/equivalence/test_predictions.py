@@ -35,7 +35,7 @@ from calibrant import (
     VectorScaling,
     evaluate,
 )
-from equivalence.data_kinds import (
+from data_kinds import (
     CHUNKED,
     Iterator,
     Rows,

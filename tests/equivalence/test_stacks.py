@@ -41,7 +41,7 @@ from calibrant import (
     VectorScaling,
 )
 from calibrant._data import fold_plan
-from equivalence.data_kinds import (
+from data_kinds import (
     CHUNKED,
     EQUAL,
     MAIN,

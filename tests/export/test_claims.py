@@ -113,11 +113,11 @@ def test_ranks_that_one_tells_are_filled_as_ours():
     assert np.array_equal(own.predict_proba(scores), ours.predict_proba(scores))
 
 
-def test_a_notion_that_does_not_is_refused():
+def test_a_notion_that_does_not_is_rejected():
     lifted = calibrant.MulticlassToBinary(calibrant.PlattScaling(), notion=Even())
     model, _ = fitted(lifted, 4)
     with pytest.raises(
-        ValueError, match=r"must define members\(\), with each column in at most one claim"
+        ValueError, match=r"must define members\(\) with each column in at most one claim"
     ):
         export.program(model)
 
@@ -144,8 +144,8 @@ class LastRank(RankNotion):
 
 
 @pytest.mark.parametrize("notion", [FilledEven(), OneEven(), LastRank()], ids=lambda n: n.name)
-def test_a_notion_that_fills_rows_in_its_own_way_is_refused(notion):
+def test_a_notion_that_fills_rows_in_its_own_way_is_rejected(notion):
     lifted = calibrant.MulticlassToBinary(calibrant.PlattScaling(), notion=notion)
     model, _ = fitted(lifted, 4)
-    with pytest.raises(ValueError, match="fit with a notion such as"):
+    with pytest.raises(ValueError, match="or fit with notion='class-wise'"):
         export.program(model)

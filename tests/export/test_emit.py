@@ -45,7 +45,7 @@ def test_the_mean_of_a_gaussian_process_is_exported_up_to_the_condition_of_its_k
     ],
     ids=["draws", "canonical"],
 )
-def test_what_has_no_program_is_refused_with_the_remedy(calibrator, remedy):
+def test_what_has_no_program_is_rejected_with_the_remedy(calibrator, remedy):
     model, _ = fitted(calibrator, 3)
     with pytest.raises(ValueError, match=remedy):
         export.program(model)
@@ -64,7 +64,7 @@ def test_a_subclass_is_not_taken_for_its_parent():
         export.program(model)
 
 
-def test_what_is_no_calibrator_is_refused_by_name():
+def test_what_is_no_calibrator_is_rejected_by_name():
     with pytest.raises(TypeError, match="int is not a calibrator"):
         export.program(3)
 
@@ -74,7 +74,7 @@ def test_a_calibrated_classifier_names_its_calibrator():
         export.program(calibrant.CalibratedClassifier(None))
 
 
-def test_members_of_other_packages_are_refused():
+def test_members_of_other_packages_are_rejected():
     from sklearn.naive_bayes import GaussianNB
 
     model, _ = fitted(calibrant.CrossFitted(GaussianNB(), cv=3), 3)
@@ -82,8 +82,8 @@ def test_members_of_other_packages_are_refused():
         export.program(model)
 
 
-def test_labels_that_cannot_be_written_down_are_refused():
+def test_labels_that_cannot_be_written_down_are_rejected():
     model, _ = fitted(calibrant.TemperatureScaling(), 2)
     model.classes_ = np.array([None, (1, 2)], dtype=object)
-    with pytest.raises(TypeError, match="text or numbers"):
+    with pytest.raises(TypeError, match="strings, booleans or finite numbers can be exported"):
         export.program(model)

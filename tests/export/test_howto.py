@@ -19,7 +19,7 @@ import calibrant
 from calibrant import export
 from exported import _connect
 
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "howto-export.md"
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "guide" / "export.md"
 FENCE = re.compile(r"```(\w+)(?: needs: ([^\n]*))?\n(.*?)```", re.DOTALL)
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -36,12 +36,18 @@ def run(code, space):
     exec(compile(code, PAGE.name, "exec", dont_inherit=True), space)
 
 
-def test_the_page_runs(capsys):
-    _connect("sqlite").close()
+def run_blocks_for(package=None):
+    """Run the blocks of the page in order: those that need nothing, and those of one package."""
     space = {}
     for code, needs in blocks("python"):
-        if not needs:
+        if not needs or package in needs:
             run(code, space)
+
+
+def test_the_page_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the page saves a model
+    _connect("sqlite").close()
+    run_blocks_for()
     assert "softmax" in capsys.readouterr().out
 
 
@@ -49,15 +55,13 @@ def test_the_page_runs(capsys):
 @pytest.mark.filterwarnings("ignore")  # theirs
 def test_the_page_runs_where_packages_are(package, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    space = {}
-    run(blocks("python")[0][0], space)
-    chosen = [(code, needs) for code, needs in blocks("python") if package in needs]
-    missing = {name for _, needs in chosen for name in needs if not importlib.util.find_spec(name)}
+    needed = {name for _, needs in blocks("python") if package in needs for name in needs}
+    assert needed, f"no block of the page needs {package}"
+    missing = {name for name in needed if not importlib.util.find_spec(name)}
     if missing:
         pytest.skip(f"not installed: {', '.join(sorted(missing))}")
-    assert chosen
-    for code, _ in chosen:
-        run(code, space)
+    _connect("sqlite").close()
+    run_blocks_for(package)
 
 
 class _Silent(http.server.SimpleHTTPRequestHandler):

@@ -75,7 +75,7 @@ def test_models_are_small(tmp_path):
     assert (tmp_path / "large.onnx").stat().st_size < 100_000
 
 
-def test_an_operator_set_that_is_too_old_is_refused(tmp_path):
+def test_an_operator_set_that_is_too_old_is_rejected(tmp_path):
     model, _ = fitted(calibrant.TemperatureScaling(), 3)
     with pytest.raises(ValueError, match="at least 13"):
         export.to_onnx(model, tmp_path / "cal.onnx", opset=9)

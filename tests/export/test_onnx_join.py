@@ -53,11 +53,11 @@ def test_a_classifier_and_its_calibrator_run_in_one_session(kind, tmp_path):
         ({"n_classes": 4}, {}, "4 columns"),
         ({"opset": 11}, {}, "convert_version"),
         ({}, {"dtype": "float16"}, "dtype must be"),
-        ({"given": "label"}, {}, "an input called 'label'"),
-        ({"given": "probabilities", "output": "y"}, {}, "an input called 'probabilities'"),
+        ({"given": "label"}, {}, "an input named 'label'"),
+        ({"given": "probabilities", "output": "y"}, {}, "an input named 'probabilities'"),
     ],
 )
-def test_a_classifier_that_does_not_fit_is_refused(written, options, said, tmp_path):
+def test_a_classifier_that_does_not_fit_is_rejected(written, options, said, tmp_path):
     model, _ = fitted(calibrant.TemperatureScaling(), 3)
     classifier_file(tmp_path / "net.onnx", **written)
     with pytest.raises(ValueError, match=said):
@@ -182,7 +182,7 @@ def test_a_calibrated_classifier_asks_for_the_files_of_its_classifiers(tmp_path)
         export.to_onnx(model.calibrator_, tmp_path / "full.onnx", model=["a.onnx", "b.onnx"])
 
 
-def test_a_fold_that_has_not_seen_a_class_is_refused_with_the_remedy(tmp_path):
+def test_a_fold_that_has_not_seen_a_class_is_rejected_with_the_remedy(tmp_path):
     X, y = load_iris(return_X_y=True)
     folds = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
     model = calibrant.CalibratedClassifier(GaussianNB(), "identity", cv=folds, ensemble=True).fit(
@@ -194,7 +194,7 @@ def test_a_fold_that_has_not_seen_a_class_is_refused_with_the_remedy(tmp_path):
         export.to_onnx(model, tmp_path / "full.onnx", model=["a.onnx", "b.onnx"])
 
 
-def test_classifiers_of_other_inputs_are_refused(tmp_path):
+def test_classifiers_of_other_inputs_are_rejected(tmp_path):
     X, y = load_iris(return_X_y=True)
     model = calibrant.CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
     paths = converted(model.estimators_, X, tmp_path)

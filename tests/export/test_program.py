@@ -28,7 +28,7 @@ def test_float32_scores_give_float32_probabilities(tempered):
     assert tempered(np.array([[0.25, 0.75]], dtype=np.float32)).dtype == np.float32
 
 
-def test_scores_of_other_columns_are_refused(tempered):
+def test_scores_of_other_columns_are_rejected(tempered):
     with pytest.raises(ValueError, match=r"X has shape \(1, 3\), but the program has 2 classes"):
         tempered([[0.2, 0.3, 0.5]])
 
@@ -39,7 +39,7 @@ def test_scores_of_other_columns_are_refused(tempered):
         ({"format": "x"}, "format"),
         ({"schema": 2}, "schema"),
         ({"nodes": {}}, "lists"),
-        ({"classes": [0]}, "two or more"),
+        ({"classes": [0]}, "at least two classes, got 1"),
         ({"inputs": "odds"}, "inputs"),
         ({"nodes": [{"op": "eval", "args": [0], "constants": {}}]}, "the operation is unknown"),
         ({"nodes": [{"op": "log", "args": [1], "constants": {}}]}, "must be earlier values"),
@@ -53,28 +53,28 @@ def test_scores_of_other_columns_are_refused(tempered):
             {"nodes": [{"op": "sum", "args": [0], "constants": {}}]},
             "1 columns, but there are 2 classes",
         ),
-        ({"nodes": [7]}, "not a program"),
-        ({"classes": [0, 0]}, "must differ"),
+        ({"nodes": [7]}, "not a valid program"),
+        ({"classes": [0, 0]}, "classes must be distinct"),
         ({"classes": ["a", "\ud800"]}, "surrogates"),
     ],
 )
-def test_a_damaged_program_is_refused_with_the_reason(tempered, change, said):
+def test_a_damaged_program_is_rejected_with_the_reason(tempered, change, said):
     document = {**json.loads(tempered.to_json()), **change}
     with pytest.raises(ValueError, match=said):
         Program.from_json(json.dumps(document))
 
 
-def test_text_that_is_not_json_is_refused():
-    with pytest.raises(ValueError, match="not a program"):
+def test_text_that_is_not_json_is_rejected():
+    with pytest.raises(ValueError, match="not a valid program"):
         Program.from_json("import os")
 
 
-def test_deeply_nested_text_is_refused():
+def test_deeply_nested_text_is_rejected():
     with pytest.raises(ValueError, match="nested too deeply"):
         Program.from_json("[" * 100_000)
 
 
-def test_nan_is_refused(tempered):
+def test_nan_is_rejected(tempered):
     text = tempered.to_json().replace('"by": ', '"by": NaN, "x": ')
     with pytest.raises(ValueError, match="NaN is not allowed"):
         Program.from_json(text)
@@ -85,9 +85,13 @@ def test_nan_is_refused(tempered):
     [
         ("scale", {"factor": np.ones(3), "offset": np.ones(1)}, "factor must have length"),
         ("affine", {"coef": np.ones((2, 3)), "offset": np.ones(2)}, "coef must have 2 columns"),
-        ("step", {"edges": [1.0, 0.0], "values": [0, 1, 2], "side": "left"}, "increase"),
+        (
+            "step",
+            {"edges": [1.0, 0.0], "values": [0, 1, 2], "side": "left"},
+            "edges must be sorted",
+        ),
         ("step", {"edges": [0.0], "values": [0.0, 1.0], "side": "up"}, "side"),
-        ("interpolate", {"x": [0.0, 0.0], "y": [0.0, 1.0]}, "increase"),
+        ("interpolate", {"x": [0.0, 0.0], "y": [0.0, 1.0]}, "x must be strictly increasing"),
         ("bumps", {"centers": [0.0], "heights": [], "width": 1.0}, "heights"),
         ("top", {"count": 3}, "between 1 and 2"),
         ("columns", {"columns": np.array([2])}, "among 0..1"),
@@ -97,27 +101,27 @@ def test_nan_is_refused(tempered):
         ("clip", {"low": 1.0, "high": 0.0}, "must not exceed"),
         ("admit", {"low": 0.0, "high": 1.0, "slack": -1.0}, "must not be negative"),
         ("step", {"edges": [[0.0]], "values": [0.0, 1.0], "side": "left"}, "list of numbers"),
-        ("interpolate", {"x": [0.0, 5e-324], "y": [0.0, 1.0]}, "slopes must be finite"),
+        ("interpolate", {"x": [0.0, 5e-324], "y": [0.0, 1.0]}, "slopes between the points"),
         ("bumps", {"centers": [0.0], "heights": [1.0], "width": 0.0}, "must be positive"),
-        ("bumps", {"centers": [], "heights": [], "width": 1.0}, "a center"),
+        ("bumps", {"centers": [], "heights": [], "width": 1.0}, "centers must not be empty"),
         ("columns", {"columns": np.array([0.5])}, "columns must be"),
         ("constant", {"values": []}, "must not be empty"),
         ("top", {"count": 1.0}, "must be an integer"),
     ],
 )
-def test_constants_that_do_not_fit_are_refused(op, constants, said):
+def test_constants_that_do_not_fit_are_rejected(op, constants, said):
     with pytest.raises(ValueError, match=said):
         Builder(2).append(op, (0,), constants)
 
 
-def test_arguments_that_do_not_fit_are_refused():
+def test_arguments_that_do_not_fit_are_rejected():
     build = Builder(3)
     two = build.append("top", (0,), {"count": 2})
     with pytest.raises(ValueError, match="must have 1 or 3 columns, got 2"):
         build.append("add", (0, two))
     with pytest.raises(ValueError, match="same number of columns"):
         build.append("mix", (0, two), {"weights": np.zeros(2), "constant": 0.0})
-    with pytest.raises(ValueError, match="it needs 2 values for 2 columns, got 3"):
+    with pytest.raises(ValueError, match="third argument must have 1 or 2 columns, got 3"):
         build.append("put", (0, two, 0))
 
 
@@ -140,7 +144,7 @@ def test_a_short_program_cannot_take_all_memory(tempered):
     doublings = [{"op": "stack", "args": [i, i], "constants": {}} for i in range(40)]
     document = {**json.loads(tempered.to_json()), "nodes": doublings}
     with pytest.raises(
-        ValueError, match="16,777,214 columns in all, but at most 10,000,000 are allowed"
+        ValueError, match="16,777,214 columns in total, but at most 10,000,000 are allowed"
     ):
         Program.from_json(json.dumps(document))
 
@@ -167,7 +171,7 @@ def test_entries_are_taken_only_by_values_that_name_columns():
 
 
 def test_a_node_must_say_its_width():
-    with pytest.raises(ValueError, match="has 2 columns instead of 3"):
+    with pytest.raises(ValueError, match="returns 2 columns, but its width is 3"):
         Program("logits", (0, 1), (Node("softmax", (0,), {}, 3),))
 
 

@@ -46,7 +46,7 @@ def test_a_module_runs_where_the_library_is_not(tmp_path):
 
 
 @pytest.mark.parametrize("row", [[0.5, 0.5], [0.5, 0.6, float("nan")], [1.5, -0.5, 0.0]])
-def test_a_row_that_is_none_is_refused(row):
+def test_a_row_that_is_none_is_rejected(row):
     model, _ = fitted(calibrant.TemperatureScaling(), 3)
     space = {}
     exec(export.to_python(model), space)
@@ -63,11 +63,11 @@ def test_a_row_that_is_none_is_refused(row):
         ("log_proba", [0.5, -1.0, -2.0]),
     ],
 )
-def test_a_row_without_a_possible_class_is_refused(inputs, row):
+def test_a_row_without_a_possible_class_is_rejected(inputs, row):
     model, _ = fitted(calibrant.Identity(), 3, inputs)
     space = {}
     exec(export.to_python(model), space)
-    with pytest.raises(ValueError, match="a row must hold 3 log"):
+    with pytest.raises(ValueError, match="A row must contain 3 log"):
         space["calibrate"](row)
 
 

@@ -8,6 +8,7 @@ import pytest
 import calibrant
 from calibrant import export
 from calibrant._kernels.simplex import log_softmax, softmax
+from calibrant.export._sql_ops import DIALECTS
 from exported import CASES, check, fitted, run_sql
 
 ENGINES = ("sqlite", "duckdb")
@@ -45,9 +46,9 @@ def test_hostile_names_of_columns_and_classes_are_quoted(dialect):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"columns": ["a"]}, "contain 2 different names of score columns"),
-        ({"columns": ["a", "a"]}, "contain 2 different names of score columns"),
-        ({"columns": ["a", "A"]}, "contain 2 different names of score columns"),
+        ({"columns": ["a"]}, "must be 2 different names of score columns"),
+        ({"columns": ["a", "a"]}, "must be 2 different names of score columns"),
+        ({"columns": ["a", "A"]}, "must be 2 different names of score columns"),
         ({"columns": ["a", "b"], "keep": ["CALIBRANT_0"]}, "must not begin"),
         ({"columns": ["a", "b"], "keep": ["id", "ID"]}, "would have the name 'ID'"),
         ({"columns": ["a", "b"], "keep": ["Calibrated_1"]}, "would have the name 'Calibrated_1'"),
@@ -58,7 +59,7 @@ def test_hostile_names_of_columns_and_classes_are_quoted(dialect):
         ({"columns": ["a", ""]}, "cannot be written"),
     ],
 )
-def test_what_makes_no_query_is_refused(options, said):
+def test_what_makes_no_query_is_rejected(options, said):
     model, _ = fitted(calibrant.Identity(), 2)
     with pytest.raises(ValueError, match=said):
         export.to_sql(model, table="t", **options)
@@ -78,3 +79,10 @@ def test_labels_that_are_no_text_are_values(label):
     model = calibrant.Identity(classes=[0, label]).fit(np.eye(2), np.array([0, label]))
     _, labels = run_sql(export.program(model), np.eye(2), "sqlite")
     assert labels[1] == label
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_queries_that_no_test_executes_say_that_they_are_experimental(dialect):
+    model = calibrant.Identity(classes=["a", "b"]).fit([[0.9, 0.1], [0.2, 0.8]], ["a", "b"])
+    query = export.to_sql(model, table="t", columns=["p", "q"], dialect=dialect)
+    assert query.startswith("-- Experimental: ") is (dialect not in ENGINES)

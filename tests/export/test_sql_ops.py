@@ -38,7 +38,7 @@ def test_numbers_have_an_exponent_and_all_digits():
     assert f"{model.temperature_:.17e}::float8" in postgres
 
 
-def test_a_matrix_that_is_too_large_is_refused_with_the_remedy():
+def test_a_matrix_that_is_too_large_is_rejected_with_the_remedy():
     build = export.Builder(1500)
     maps = {"coef": np.eye(1500), "offset": np.zeros(1500)}
     build.append("affine", (0,), maps)

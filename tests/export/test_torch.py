@@ -110,7 +110,7 @@ def test_tokens_and_images_have_the_probabilities_of_their_rows(calibrator, shap
 @pytest.mark.parametrize("shape", [(2, 3, 7), (3, 4, 4, 2), (5,), ()])
 def test_scores_without_the_classes_on_their_axis_are_rejected(shape):
     model, _ = fitted(calibrant.TemperatureScaling(), 3)
-    with pytest.raises(ValueError, match="class axis -1 of the scores must have 3 entries"):
+    with pytest.raises(ValueError, match="class axis -1 of the scores must have length 3"):
         export.to_torch(model)(torch.zeros(shape))
 
 

@@ -68,7 +68,7 @@ def test_a_bin_without_points_is_not_covered():
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, float("nan"), [0.5, 0.6], [0.1], [0.1, 0.0]])
-def test_a_probability_that_is_none_is_refused(alpha):
+def test_a_probability_that_is_none_is_rejected(alpha):
     quantities = [make_quantity(make_claim([10], [100])), make_quantity(make_claim([10], [100]))]
     with pytest.raises(ValueError, match="alpha must"):
         binning_guarantee(quantities, alpha, 0.0)

@@ -26,9 +26,9 @@ def test_the_sentence_a_manager_reads():
         "The following holds with 95% confidence, for all 3 bins jointly. When the reported "
         "probability of 'cat' is 0.87, the true frequency is between 0.82 and 0.91. No reported "
         "probability differs from its true frequency by more than 0.07. This applies to "
-        "predict_claims, for new cases drawn like the calibration rows, if these rows are "
-        "independent of each other and the model was neither trained nor selected on them. Not "
-        "covered: 'dog', with too few rows for bins of their own."
+        "predict_claims for new cases drawn like the calibration rows. These rows must be "
+        "independent of each other, and the model must not have been trained or selected on them. "
+        "Not covered: 'dog', with too few rows for bins of their own."
     )
 
 
@@ -65,6 +65,7 @@ def test_a_canonical_guarantee_is_plain_data_and_a_sentence():
         "The following holds with 95% confidence, for all 2 bins jointly. The true probability of "
         "any class, or set of classes, is within 0.06 of the reported probability in the largest "
         "bin (1000 rows), and within 0.54 in the smallest bin (10 rows). This applies for new "
-        "cases drawn like the calibration rows, if these rows are independent of each other and "
-        "the model was neither trained nor selected on them. Not covered: 2 bin(s) without rows."
+        "cases drawn like the calibration rows. These rows must be independent of each other, and "
+        "the model must not have been trained or selected on them. Not covered: 2 bin(s) without "
+        "rows."
     )

@@ -62,7 +62,7 @@ def test_outside_of_the_scores_nothing_is_known_beyond_monotonicity():
 
 def test_one_claim_and_equal_weights_are_needed(rng):
     proba = rng.dirichlet(np.ones(3), 20)
-    with pytest.raises(ValueError, match="only one is allowed"):
+    with pytest.raises(ValueError, match="this function needs exactly one claim"):
         calibration_band(np.arange(20) % 3, proba, notion="class-wise")
     with pytest.raises(ValueError, match=r"A calibration band .* np\.repeat"):
         calibration_band(np.arange(20) % 3, proba, sample_weight=np.arange(1, 21))

@@ -236,18 +236,18 @@ def test_no_difference_is_known_to_one_row_at_best():
 
 
 @pytest.mark.parametrize(
-    ("after", "judgement", "text"),
+    ("after", "conclusion", "text"),
     [
         (0.5, "good", "Calibration by magic helps: Brier score 1 before and 0.5 after, a reduct"),
         (1.5, "bad", "Calibration by magic increases the Brier score, so keep the original"),
         (1.0, "mixed", "No significant effect of calibration by magic was detected: "),
     ],
 )
-def test_the_sentence_of_a_gain_states_its_conclusion(after, judgement, text):
+def test_the_sentence_of_a_gain_states_its_conclusion(after, conclusion, text):
     gain = paired_gain(
         np.ones(50), np.full(50, after), np.ones(50), FIVE_FOLDS, score="brier_score"
     )
-    assert gain.judgement == judgement
+    assert gain.conclusion == conclusion
     assert gain.sentence("magic").startswith(text)
     assert gain.sentence() == gain.sentence("magic").replace(" by magic", "")
 

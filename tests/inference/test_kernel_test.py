@@ -122,7 +122,7 @@ def test_certain_predictions():
 
 
 def test_what_cannot_be_tested_is_rejected(calibrated):
-    with pytest.raises(ValueError, match="at least 2 rows are needed"):
+    with pytest.raises(ValueError, match="needs at least 2 rows, got 1"):
         kernel_test([0], [[0.5, 0.5]])
     with pytest.raises(ValueError, match="method must be one of"):
         kernel_test(calibrated.labels, calibrated.proba, method="guess")

@@ -48,7 +48,7 @@ def test_a_notion_is_written_by_its_name():
 
 
 def test_what_cannot_be_written_is_named_with_its_place():
-    with pytest.raises(TypeError, match=r"here is .* a Generator, which cannot be written"):
+    with pytest.raises(TypeError, match=r"here is .* a Generator, which cannot be saved"):
         Writer({}).value(np.random.default_rng(0), "here")
     with pytest.raises(ValueError, match="here is NaN"):
         Writer({}).value(float("nan"), "here")
@@ -66,6 +66,6 @@ def test_what_cannot_be_written_is_named_with_its_place():
         {"record": "X"},
     ],
 )
-def test_what_no_writer_wrote_is_refused(value):
+def test_what_no_writer_wrote_is_rejected(value):
     with pytest.raises(ValueError, match=r"."):
         Reader({}).value(value)

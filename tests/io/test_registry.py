@@ -87,7 +87,7 @@ def test_the_file_holds_the_registered_name_and_no_path(tmp_path):
     assert __name__ not in text
 
 
-def test_a_name_that_nobody_registered_is_refused_with_what_to_do(tmp_path, monkeypatch):
+def test_a_name_that_nobody_registered_is_rejected_with_what_to_do(tmp_path, monkeypatch):
     register(Softened, name="acme.Softened")
     calibrant.save(Softened().fit(*make_data(Softened())), tmp_path / "model.json")
     monkeypatch.setattr(_registry, "_external", {})

@@ -98,7 +98,7 @@ def test_columns_of_a_model_are_found_by_its_classes_in_its_order():
 
 
 def test_text_is_no_score():
-    with pytest.raises(ValueError, match="Column 'id' must hold numbers, but holds text"):
+    with pytest.raises(ValueError, match="Column 'id' must contain numbers, but contains text"):
         chosen(TABLE, label="y", proba="id,p_a")
 
 

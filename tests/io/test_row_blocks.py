@@ -136,7 +136,7 @@ def test_an_iterator_that_cannot_begin_anew_is_found_out(data):
     logits, labels, _ = data
     once = iter([(logits[:500], labels[:500]), (logits[500:], labels[500:])])
     blocks = RowBlocks(lambda: once)
-    with pytest.raises(ValueError, match="at every call"):
+    with pytest.raises(ValueError, match=r"Every call of read\(\) must start with the first row"):
         TemperatureScaling(inputs="logits").fit(blocks.scores, blocks.labels)
 
 
@@ -155,7 +155,7 @@ def test_what_needs_all_rows_says_so(data):
         np.asarray(blocks.scores)
     with pytest.raises(TypeError, match="needs all rows in memory, but the labels"):
         np.asarray(blocks.labels)
-    with pytest.raises(ValueError, match="to other blocks than the scores"):
+    with pytest.raises(ValueError, match="and the scores come from different blocks"):
         evaluate(blocks_of(logits, labels).labels, blocks.scores)
     with pytest.raises(ValueError, match="returned no blocks"):
         evaluate([0], RowBlocks(list).scores)

@@ -62,7 +62,7 @@ def test_what_every_fit_leaves_behind_is_checked_of_calibrators_of_others_too():
         check_fitted_values("Shrunk", Shrunk(), {"classes_": np.arange(3), "n_classes_": 4})
 
 
-def test_attributes_that_no_method_knows_are_refused():
+def test_attributes_that_no_method_knows_are_rejected():
     with pytest.raises(
         ValueError, match="'warmth_' is not a fitted attribute of TemperatureScaling"
     ):

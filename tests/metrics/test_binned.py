@@ -286,7 +286,7 @@ def test_the_noisy_simplex_has_the_errors_that_its_formulas_say():
         ({"sample_weight": [1, 1, 1, -1]}, "weights must be finite and not negative"),
         (
             {"y_pred": [0, 0, 0, 0]},
-            "With y_pred, y_prob must hold the probability of each reported label",
+            "With y_pred, y_prob must be the probability of each reported label",
         ),
     ],
 )

@@ -110,13 +110,13 @@ def test_months_come_in_their_order_and_days_without_hours():
 
 def test_a_column_of_too_many_values_is_rejected_with_the_way_to_cut_it(data):
     with pytest.raises(
-        ValueError, match=r"900 different values, more than 200\. Cut it.*datetime64\[M\]"
+        ValueError, match=r"900 different values, more than 200\. Cut the values.*datetime64\[M\]"
     ):
         evaluate(*data, by=np.arange(900))
 
 
 def test_a_table_of_groups_is_rejected_with_the_way_to_name_them():
-    with pytest.raises(ValueError, match="pass several columns as a dict"):
+    with pytest.raises(ValueError, match="To combine several columns, pass a dict"):
         evaluate(Y, P, by=np.zeros((4, 2)))
     with pytest.raises(ValueError, match="by has no columns"):
         evaluate(Y, P, by={})
@@ -191,6 +191,9 @@ def test_groups_of_parts_are_those_of_rows_in_memory(is_dask, is_weighted, rng):
     for one, other in zip((*result, result.overall), (*whole, whole.overall), strict=True):
         own, theirs = one.to_dict(), other.to_dict()
         assert (own.pop("ks"), theirs.pop("ks") is None) == (None, False)
+        for name in ("gain", "gain_low", "gain_high"):  # recalibration needs all rows in memory
+            assert name not in own
+            theirs.pop(name, None)
         assert own == pytest.approx(theirs, abs=1e-9)
 
 
@@ -205,7 +208,9 @@ def test_groups_of_parts_may_be_one_array_and_must_be_as_long_as_the_scores(rng)
         evaluate(blocks.labels, blocks.scores, by=by[:-1])
     with pytest.raises(ValueError, match="level must lie"):
         evaluate(blocks.labels, blocks.scores, by=by, level=2)
-    with pytest.raises(ValueError, match=r"different values, more than 200\. Cut it into groups"):
+    with pytest.raises(
+        ValueError, match=r"different values, more than 200\. Cut the values into groups"
+    ):
         evaluate(blocks.labels, blocks.scores, by=np.arange(400))
 
 
@@ -235,3 +240,57 @@ def test_groups_of_a_binary_problem_are_compared_by_the_probability_of_the_secon
     assert groups["men"].gap == pytest.approx(0.0, abs=1e-12)
     assert groups.miscalibrated == ("women",)
     assert "second class minus its frequency" in groups.note()
+
+
+def shifted_labels(rng, proba, group):
+    """Labels that are calibrated, except that group 1 has class 0 more often."""
+    is_moved = (group == 1) & (rng.uniform(size=len(group)) < 0.4)
+    return np.where(is_moved, 0, draw_labels(proba, rng=rng))
+
+
+def test_one_test_shows_whether_any_group_differs(rng):
+    proba = rng.dirichlet(np.ones(3), 1200)
+    group = rng.integers(0, 4, 1200)
+    result = evaluate(shifted_labels(rng, proba, group), proba, by=group)
+    assert result.difference.p_value == pytest.approx(0.001)
+    assert "The calibration of the groups differs (p = 0.00100)." in str(result)
+    same = evaluate(draw_labels(proba, rng=rng), proba, by=group)
+    assert same.difference.p_value > 0.05
+    assert "No difference between the groups was detected" in str(same)
+    assert same.to_dict()["difference"]["n_resamples"] == 999
+    assert evaluate(draw_labels(proba, rng=rng), proba, by=group * 0).difference is None
+
+
+def test_a_common_error_is_no_difference_between_groups(rng):
+    proba = rng.dirichlet(np.ones(3), 1200)
+    softer = proba**0.5 / (proba**0.5).sum(axis=1, keepdims=True)
+    result = evaluate(draw_labels(softer, rng=rng), proba, by=rng.integers(0, 4, 1200))
+    assert result.difference.p_value > 0.05
+    assert all(group.gain.value > 0 for group in result)
+
+
+def test_recalibration_improves_the_group_that_differs(rng):
+    proba = rng.dirichlet(np.ones(3), 2400)
+    group = rng.integers(0, 4, 2400)
+    result = evaluate(shifted_labels(rng, proba, group), proba, by=group)
+    gains = {part.name: part.gain for part in result}
+    assert gains["1"].low > 0
+    assert gains["1"].value > 4 * max(abs(gains[name].value) for name in "023")
+    assert result["1"].to_dict()["gain_low"] == gains["1"].low
+
+
+def test_many_classes_are_compared_by_slopes(rng):
+    proba = rng.dirichlet(np.full(60, 0.2), 400)
+    result = evaluate(draw_labels(proba, rng=rng), proba, by=np.arange(400) % 2)
+    assert 0 < result.difference.p_value <= 1
+
+
+def test_groups_below_a_size_are_suppressed(rng):
+    pytest.importorskip("pandas")
+    proba = rng.dirichlet(np.ones(3), 300)
+    group = np.where(np.arange(300) < 20, "rare", "common")
+    result = evaluate(draw_labels(proba, rng=rng), proba, by=group, min_rows=30)
+    assert [part.name for part in result] == ["common"]
+    assert result.suppressed == ("rare",)
+    assert "1 group with few rows not shown." in str(result)
+    assert len(result.to_frame()) == 1

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from calibrant import datasets
 from calibrant._kernels.blocks import CACHE_BLOCK
 from calibrant.metrics import expected_calibration_error, ks_error
-from calibrant.metrics._ks import claim_ks, ks_path
+from calibrant.metrics.ks import claim_ks, ks_path
 from calibrant.notions import Claim
 
 

@@ -61,7 +61,7 @@ def test_a_rule_comes_back_from_its_state():
         ({"horizon": 0}, "horizon"),
         ({"tolerance": 0.5}, "tolerance must be at least 0 and below 0.5"),
         ({"tolerance": float("nan")}, "tolerance"),
-        ({"notions": []}, "notions is empty. Pass at least one"),
+        ({"notions": []}, "notions must not be empty. Pass at least one notion"),
         ({"notions": ["canonical"]}, "binary claims"),
         ({"mode": "maybe"}, "mode"),
         ({"arl": 0.5}, "arl must be a number of rows above 1, or None; got 0.5"),

@@ -153,9 +153,9 @@ def test_a_state_is_plain_numbers_and_comes_back():
 @pytest.mark.parametrize(
     "change", [{"log_e": [None] * 5}, {"lowest_at": [-1.0] * 5}, {"lowest": [0.0] * 4}], ids=str
 )
-def test_numbers_that_no_evidence_has_are_refused(change):
+def test_numbers_that_no_evidence_has_are_rejected(change):
     state = Evidence.start(make()).to_state() | change
-    with pytest.raises(ValueError, match=f"{next(iter(change))} of the state"):
+    with pytest.raises(ValueError, match=f"'{next(iter(change))}' in the state"):
         Evidence.from_state(state, make())
 
 

@@ -210,7 +210,7 @@ def test_a_confidence_of_one_belongs_to_the_last_bin():
     ],
     ids=str,
 )
-def test_a_state_that_no_bins_have_is_refused(state):
+def test_a_state_that_no_bins_have_is_rejected(state):
     with pytest.raises(ValueError, match="state"):
         TopBins.from_state(state)
 

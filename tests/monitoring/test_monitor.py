@@ -356,7 +356,7 @@ def test_a_relative_tolerance_finds_errors_of_rare_classes(rng, rate):
     assert monitor.update(y, proba).alarm
     again = CalibrationMonitor.from_json(monitor.to_json())
     assert again.to_json() == monitor.to_json()
-    assert "within 50% of each probability" in str(again)
+    assert "at most 50% of each probability" in str(again)
 
 
 def test_a_gap_within_the_relative_tolerance_raises_no_alarm(rng):
@@ -396,7 +396,7 @@ def test_a_quiet_detector_says_how_far_it_is_and_claims_no_saving(stream):
     monitor = CalibrationMonitor(tolerance=0.0)
     monitor.update(*stream(3000))
     assert "would have reduced" not in str(monitor)
-    assert "The alarm is raised at 16.8." in str(monitor)
+    assert "The monitor raises an alarm at 16.8." in str(monitor)
 
 
 def test_an_alarm_says_what_was_saved_since_when(stream):

@@ -186,7 +186,7 @@ def test_labels_that_were_given_are_the_only_ones():
     with pytest.raises(ValueError, match="cow"):
         online.learn_one({"cat": 0.5, "cow": 0.5}, "cat")
     online.learn_one({"cat": 0.9, "dog": 0.1}, "cat")
-    with pytest.raises(ValueError, match="must hold a score for each of the classes"):
+    with pytest.raises(ValueError, match="must contain a score for each of the classes"):
         online.learn_one({"cat": 0.5, "cow": 0.5}, "cat")
 
 
@@ -211,7 +211,7 @@ def test_labels_join_as_they_are_met():
 
 def test_a_label_without_a_logit_is_an_error():
     online = OnlineCalibration(inputs="logits").partial_fit([[2.0, 1.0]], ["a"], ["a", "b"])
-    with pytest.raises(ValueError, match="must hold a score for each of the classes"):
+    with pytest.raises(ValueError, match="must contain a score for each of the classes"):
         online.learn_one({"a": 0.3}, "a")
 
 

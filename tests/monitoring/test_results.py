@@ -84,12 +84,12 @@ def test_a_state_comes_back():
         ([3], "eight values"),
         ([list(ENTRY._replace(when=5))], "begin with its name"),
         ([list(ENTRY._replace(alarm=1))], "begin with its name"),
-        ([list(ENTRY._replace(n_seen=-1))], "n_seen of the state"),
-        ([list(ENTRY._replace(nats="much"))], "nats of the state"),
+        ([list(ENTRY._replace(n_seen=-1))], "'n_seen' in the state"),
+        ([list(ENTRY._replace(nats="much"))], "'nats' in the state"),
     ],
     ids=["no list", "too long", "short", "number", "name", "alarm", "rows", "text"],
 )
-def test_a_state_that_no_history_has_is_refused(history, message):
+def test_a_state_that_no_history_has_is_rejected(history, message):
     with pytest.raises(ValueError, match=message):
         read_history({"history": history})
 
@@ -137,13 +137,14 @@ def test_an_alarm_names_its_onset(stream):
         (
             {},
             1.0,
-            r"^Evidence against calibration \(log e-value\): .* not unusual for a model whose "
-            r"probabilities are correct within 0.02\.$",
+            r"^Evidence against calibration \(log e-value\): .* not unusual for a model with "
+            r"errors of at most 0.02\.$",
         ),
         (
             {"tolerance": 0.0},
             1.0,
-            r"\(log e-value\): .*\. The alarm is raised at 16.8\. .* a model that is calibrated",
+            r"\(log e-value\): .*\. The monitor raises an alarm at 16.8\. .* a model that is "
+            r"calibrated",
         ),
         (
             {"tolerance": 0.0},
@@ -154,9 +155,9 @@ def test_an_alarm_names_its_onset(stream):
         (
             {"mode": "test"},
             0.4,
-            r"evidence of this strength at any time is below one in a billion\.$",
+            r"at least this much evidence at any time is below one in a billion\.$",
         ),
-        ({}, 0.2, r"evidence of this strength by row 600 is below one in a billion\.$"),
+        ({}, 0.2, r"at least this much evidence by row 600 is below one in a billion\.$"),
     ],
     ids=str,
 )

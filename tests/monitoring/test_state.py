@@ -66,15 +66,15 @@ def test_a_state_comes_back(stream):
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ([], "at most 10,000 by name"),
-        (dict.fromkeys(map(str, range(10_001))), "at most 10,000 by name"),
-        ({"a": 3}, "must hold log_e and sums"),
-        ({"a": {"log_e": [0.0]}}, "has no 'sums'"),
-        ({"a": {"sums": [1.0, 0.0, 0.0], "log_e": [0.0]}}, "log_e of the state"),
+        ([], "an object with at most 10,000 groups"),
+        (dict.fromkeys(map(str, range(10_001))), "an object with at most 10,000 groups"),
+        ({"a": 3}, "must be an object with the keys 'log_e' and 'sums'"),
+        ({"a": {"log_e": [0.0]}}, "the key 'sums' is missing"),
+        ({"a": {"sums": [1.0, 0.0, 0.0], "log_e": [0.0]}}, "'log_e' in the state"),
     ],
     ids=["list", "too many", "number", "no sums", "short"],
 )
-def test_a_state_that_no_groups_have_is_refused(groups, message):
+def test_a_state_that_no_groups_have_is_rejected(groups, message):
     with pytest.raises(ValueError, match=message):
         groups_from_state({"groups": groups}, FAMILY.n_alternatives)
 

@@ -89,6 +89,6 @@ def test_a_loss_that_rises_is_not_said_to_fall():
     ("given", "message"),
     [({"width": 0.0}, "width must be a positive"), ({"center": np.inf}, "center must be a finite")],
 )
-def test_a_prior_that_is_none_is_refused(given, message):
+def test_a_prior_that_is_none_is_rejected(given, message):
     with pytest.raises(ValueError, match=message):
         BayesianTemperatureScaling(**given).fit([[0.5, 0.5]], [0])

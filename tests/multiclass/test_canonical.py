@@ -379,7 +379,7 @@ def test_it_is_an_estimator_like_others(rng, calibrator):
     )
 
 
-def test_many_classes_are_numbered_or_refused(rng):
+def test_many_classes_are_numbered_or_rejected(rng):
     u, y = _sample(rng, 50, n_classes=100)
     assert CanonicalBinning("grid").fit(u, y).n_bins_ == 4_598_126
     assert CanonicalBinning("sierpinski").fit(u, y).n_bins_ == 1_010_101

@@ -253,7 +253,7 @@ def test_the_latent_function_of_probabilities_is_asked_in_probabilities(rng):
         gp.latent([1.2])
 
 
-def test_the_latent_function_of_logits_refuses_nan(rng):
+def test_the_latent_function_of_logits_rejects_nan(rng):
     P, y = overconfident(rng)
     gp = GaussianProcessCalibration(inputs="logits").fit(np.log(P), y)
     with pytest.raises(ValueError, match="NaN"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from calibrant._data.chunked_sample import as_chunked_sample, reader_for
 from calibrant.binning import bin_table
-from calibrant.metrics._ks import claims_ks
+from calibrant.metrics.ks import claims_ks
 from calibrant.notions import as_notion
 from calibrant.notions._cells import ScoreCells, n_cells_of, note_on_cells
 from parts import Slices

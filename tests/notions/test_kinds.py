@@ -139,18 +139,18 @@ def test_a_notion_beyond_the_number_of_classes_is_an_error(name):
 
 
 def test_ranks_are_counted_from_one():
-    with pytest.raises(ValueError, match="counted from 1"):
+    with pytest.raises(ValueError, match="because ranks start at 1"):
         as_notion("rank-0")
 
 
 @pytest.mark.parametrize("ranks", [(1, 3), (2, 3), (2, 1), (1, 1)])
 def test_ranks_with_a_gap_are_rejected_with_the_reason(ranks):
-    with pytest.raises(ValueError, match=r"a single rank, or the ranks 1 to k without a gap"):
+    with pytest.raises(ValueError, match=r"a single rank or the ranks 1 to k without a gap"):
         RankNotion(ranks)
 
 
 def test_a_rank_below_one_is_rejected():
-    with pytest.raises(ValueError, match="counted from 1"):
+    with pytest.raises(ValueError, match="Ranks start at 1"):
         RankNotion((0,))
 
 
@@ -256,20 +256,33 @@ def test_within_top_scales_the_top_classes_to_the_claim():
 @pytest.mark.parametrize(
     ("notion", "claim", "caption"),
     [
-        ("confidence", 0, "Confidence and accuracy of all rows."),
-        ("top-label", 1, "Confidence and accuracy of rows predicted as class b."),
-        ("class-wise", 1, "Predicted probability and observed frequency of class b in all rows."),
-        ("class-1", 0, "Predicted probability and observed frequency of class b in all rows."),
-        ("rank-2", 0, "Predicted probability and observed frequency of the class at rank 2."),
+        ("confidence", 0, "the confidence and the accuracy of all rows."),
+        ("top-label", 1, "the confidence and the accuracy of rows predicted as class b."),
+        (
+            "class-wise",
+            1,
+            "the predicted probability and the observed frequency of class b in all rows.",
+        ),
+        (
+            "class-1",
+            0,
+            "the predicted probability and the observed frequency of class b in all rows.",
+        ),
+        (
+            "rank-2",
+            0,
+            "the predicted probability and the observed frequency of the class at rank 2.",
+        ),
         (
             "within-top-2",
             0,
-            "Sum of the 2 highest probabilities, and share of rows whose true class is among them.",
+            "the sum of the 2 highest probabilities with the share of rows whose true class is "
+            "among these classes.",
         ),
     ],
 )
 def test_every_claim_has_a_caption(notion, claim, caption):
-    assert as_notion(notion).caption(claim, ["a", "b"]) == caption
+    assert as_notion(notion).caption(claim, ["a", "b"]) == f"The figure compares {caption}"
 
 
 def test_titles_tell_readers_what_a_notion_is_about():

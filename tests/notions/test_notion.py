@@ -1,4 +1,4 @@
-"""A notion of a user, the set of classes of docs/howto-notion.md, in all functions."""
+"""A notion of a user, the set of classes of docs/howto/custom-type.md, in all functions."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_calibrator_of_it_clones_and_pickles(data):
         )
 
 
-def test_a_file_refuses_it_with_the_reason(data, tmp_path):
+def test_a_file_rejects_it_with_the_reason(data, tmp_path):
     model = MulticlassToBinary(HistogramBinning(), notion=ANY).fit(data.proba, data.labels)
     with pytest.raises(TypeError, match="the notion 'groups', which has no name in calibrant"):
         save(model, tmp_path / "model.json")
@@ -201,7 +201,9 @@ def test_a_guarantee_names_the_claim(notion, message, data):
 
 
 def test_claims_of_another_notion_have_a_caption():
-    assert ANY.caption(0, "abcd") == "Predicted probability and observed frequency of one of c, d."
+    assert ANY.caption(0, "abcd") == (
+        "The figure compares the predicted probability and the observed frequency of one of c, d."
+    )
     assert Even().title == "even"
 
 
@@ -253,10 +255,10 @@ def test_two_notions_of_ones_own_are_not_taken_for_each_other():
 
 def test_the_how_to_page_runs(capsys):
     plt = pytest.importorskip("matplotlib.pyplot")
-    text = (ROOT / "docs" / "howto-notion.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "howto" / "custom-type.md").read_text(encoding="utf-8")
     space: dict[str, object] = {"__name__": "__main__"}
     for code in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        exec(compile(code, "howto-notion.md", "exec", dont_inherit=True), space)
+        exec(compile(code, "custom-type.md", "exec", dont_inherit=True), space)
     plt.close("all")
     assert "When the reported probability of one of class 2, class 3 is" in capsys.readouterr().out
 
@@ -306,4 +308,4 @@ def test_displays_and_report_take_it(data):
     ValidityDisplay.from_predictions(y, p, notion=ANY, classes=names).plot()
     model = MulticlassToBinary(HistogramBinning(), notion=ANY, classes=names)
     report = summarize(y[:400], p[:400], calibrator=model, classes=names, n_resamples=20)
-    assert "'groups'" in report.map.text
+    assert " of groups calibration." in report.map.text

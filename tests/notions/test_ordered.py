@@ -36,7 +36,8 @@ def test_names_make_the_notions_again():
 
 
 def test_the_sum_of_all_columns_is_no_claim():
-    with pytest.raises(ValueError, match="with 3 classes the claims are 'at-most-0' to 'at-most-1"):
+    message = "not exist for 3 classes. Pass one of 'at-most-0' to 'at-most-1'"
+    with pytest.raises(ValueError, match=message):
         selected("at-most-2")
 
 
@@ -45,10 +46,11 @@ def test_claims_have_texts():
     assert notion.claim_names(classes) == ("at most mild", "at most severe")
     assert notion.claim_text(1, classes) == "at most 'severe'"
     assert notion.caption(0, classes) == (
-        "Predicted probability and observed frequency of at most mild in all rows."
+        "The figure compares the predicted probability and the observed frequency of at most class "
+        "mild."
     )
     assert notion.title == "at most each class (cumulative)"
-    assert notion.axis_labels[1] == "frequency of at most the class"
+    assert notion.axis_labels[1] == "frequency of the class or a lower one"
 
 
 def filled(name, claims):

@@ -86,14 +86,14 @@ SUITES = {
                 ["test_log_loss_warnings", "test_brier_score_loss_warnings"],
                 "labels are given in the order of the columns by classes=, and need not be sorted",
             ),
-            "test_brier_score_loss_binary": "one-hot labels are refused, with the way out",
+            "test_brier_score_loss_binary": "one-hot labels are rejected, with the way out",
             "test_log_loss_y_pred_deprecation": "a parameter that scikit-learn renamed",
             **dict.fromkeys(
                 [
                     f"test_format_invariance_with_1d_vectors[{name}]"
                     for name in ("brier_score_loss", "log_loss", "unnormalized_log_loss")
                 ],
-                "scores of shape (n, 1) are refused, with the way to write them",
+                "scores of shape (n, 1) are rejected, with the way to write them",
             ),
             **dict.fromkeys(
                 [

@@ -16,7 +16,7 @@ def test_choices_are_counted_over_the_grid():
     assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["0.001", "0.01", "0.1"]
 
 
-def test_a_choice_outside_the_grid_is_refused():
+def test_a_choice_outside_the_grid_is_rejected():
     with pytest.raises(ValueError, match="5 was chosen but is not in the grid"):
         ChoiceDisplay.from_values([5], grid=[10, 20])
 

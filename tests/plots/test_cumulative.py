@@ -100,13 +100,13 @@ def test_densenet40_has_the_published_errors_before_and_after(real_data):
     assert 100 * after.ks == pytest.approx(0.76, abs=0.01)
 
 
-def test_a_claim_that_no_row_makes_is_refused():
+def test_a_claim_that_no_row_makes_is_rejected():
     with pytest.raises(ValueError, match=r"No row belongs to 'predicted 1'. Pass another claim="):
         CumulativeDisplay.from_predictions(
             [0, 1], [[0.9, 0.1], [0.8, 0.2]], notion="top-label", claim=1
         )
 
 
-def test_a_claim_outside_the_notion_is_refused(data):
+def test_a_claim_outside_the_notion_is_rejected(data):
     with pytest.raises(ValueError, match="claim must be one of 0, got 1"):
         CumulativeDisplay.from_predictions(data.labels, data.proba, claim=1)

@@ -14,8 +14,10 @@ from calibrant.plots import (
     ClassErrorDisplay,
     ConfusionChangeDisplay,
     CumulativeDisplay,
+    DecisionCurveDisplay,
     ParameterDisplay,
     ReliabilityDisplay,
+    RiskCoverageDisplay,
     ValidityDisplay,
 )
 
@@ -57,6 +59,8 @@ MAKERS = {
         y, p, before=p, notion="top-label"
     ),
     "cumulative": lambda y, p: CumulativeDisplay.from_predictions(y, p),
+    "risk and coverage": lambda y, p: RiskCoverageDisplay.from_predictions(y, p),
+    "decision curve": lambda y, p: DecisionCurveDisplay.from_predictions(y, p),
     "validity": lambda y, p: ValidityDisplay.from_predictions(y, p),
     "validity of classes": lambda y, p: ValidityDisplay.from_predictions(y, p, claims=[0, 1]),
     "errors by class": lambda y, p: ClassErrorDisplay.from_predictions(y, p),

@@ -23,12 +23,17 @@ from calibrant.plots import (
     ConfusionChangeDisplay,
     CriticalDifferenceDisplay,
     CumulativeDisplay,
+    DecisionCurveDisplay,
     MonitorDisplay,
     ParameterDisplay,
     ReliabilityDisplay,
+    RiskCoverageDisplay,
     SimplexDisplay,
     ValidityDisplay,
 )
+from clone import only_in_clone
+
+pytestmark = only_in_clone
 
 BASELINE = Path(__file__).parent / "baseline"
 
@@ -89,6 +94,10 @@ DISPLAYS = {
     "reliability_before_after": lambda: ReliabilityDisplay.from_predictions(
         Y, AFTER, before=BEFORE, n_bins=10
     ),
+    "reliability_merged": lambda: ReliabilityDisplay.from_predictions(Y[:80], BEFORE[:80]),
+    "reliability_isotonic": lambda: ReliabilityDisplay.from_predictions(
+        Y, AFTER, before=BEFORE, curve="isotonic", n_resamples=200, rng=0
+    ),
     "reliability_quantile": lambda: ReliabilityDisplay.from_predictions(
         Y, BEFORE, strategy="quantile", n_bins=12
     ),
@@ -119,6 +128,8 @@ DISPLAYS = {
     ),
     "class_errors": lambda: ClassErrorDisplay.from_predictions(Y, MODELS),
     "monitor": weeks,
+    "risk_coverage": lambda: RiskCoverageDisplay.from_predictions(Y, MODELS),
+    "decision_curve": lambda: DecisionCurveDisplay.from_predictions(Y, MODELS, notion="class-2"),
 }
 
 

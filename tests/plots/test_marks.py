@@ -9,11 +9,11 @@ import pytest
 from calibrant.binning import Bins, BinTable, UniformBins
 from calibrant.plots._marks import (
     draw_background_shares,
-    draw_bars,
     draw_line,
     draw_means,
+    draw_mirrored_shares,
+    draw_one,
     draw_pair,
-    draw_share_outline,
     draw_shares,
     occupied_bins,
 )
@@ -53,16 +53,20 @@ def test_a_band_follows_the_occupied_bins():
     assert curve.high.tolist() == [0.5, 0.7, 0.8]
 
 
-def test_bars_reach_the_frequency_and_gaps_the_mean_score(ax):
-    bars, gap = draw_bars(ax, occupied_bins(table(), 0))
-    assert [bar.get_height() for bar in bars] == [0.5, 0.5, 1.0]
-    ends = [bar.get_y() + bar.get_height() for bar in gap]
-    assert ends == pytest.approx([0.1, 0.6, 0.9])
+def test_bins_are_points_at_mean_score_and_frequency_with_gaps_to_the_diagonal(ax):
+    handles = draw_one(ax, occupied_bins(table(), 0))
+    assert [handle.get_label() for handle in handles] == ["observed"]
+    gaps, _, hollow = ax.collections  # ten rows in all, so every bin has few
+    np.testing.assert_allclose(hollow.get_offsets(), [[0.1, 0.5], [0.6, 0.5], [0.9, 1.0]])
+    np.testing.assert_allclose(gaps.get_segments()[0], [[0.1, 0.1], [0.1, 0.5]])
 
 
-def test_bins_without_edges_are_points_at_mean_score_and_frequency(ax):
-    points, _ = draw_bars(ax, occupied_bins(table(Bins((np.array([0.2, 0.3, 0.7, 1.0]),))), 0))
-    np.testing.assert_allclose(points.get_offsets(), [[0.1, 0.5], [0.6, 0.5], [0.9, 1.0]])
+def test_a_band_passes_through_all_bins(ax):
+    low, high = np.array([[0.1, 0.2, 0.3, 0.4]]), np.array([[0.5, 0.6, 0.7, 0.8]])
+    _, band = draw_one(ax, occupied_bins(table(), 0, (low, high)))
+    corners = band.get_paths()[0].vertices
+    assert (corners == [0.6, 0.3]).all(axis=1).any()
+    assert (corners == [0.9, 0.8]).all(axis=1).any()
 
 
 def test_a_line_is_named(ax):
@@ -81,9 +85,11 @@ def test_shares_are_those_of_the_rows(ax):
     assert [bar.get_height() for bar in ax.patches] == [0.2, 0.6, 0.2]
 
 
-def test_an_outline_keeps_the_place_of_empty_bins(ax):
-    draw_share_outline(ax, occupied_bins(table(), 0), AFTER)
-    assert ax.patches[0].get_data().values.tolist() == [0.2, 0.0, 0.6, 0.2]
+def test_mirrored_shares_point_up_and_down(ax):
+    draw_mirrored_shares(ax, occupied_bins(table(), 0), occupied_bins(table(), 0))
+    assert [bar.get_height() for bar in ax.patches] == [0.2, 0.6, 0.2, -0.2, -0.6, -0.2]
+    low, high = ax.get_ylim()
+    assert low == -high < -0.6
 
 
 def test_means_are_written_beside_their_lines(ax):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from calibrant.monitoring import CalibrationMonitor
+from calibrant.monitoring.periods import period_gaps
 from calibrant.plots import MonitorDisplay
+from calibrant.plots._style import ALARM, INK
 
 
 @pytest.fixture
@@ -26,6 +28,10 @@ def test_it_draws_evidence_threshold_and_gap(monitor):
     assert above.lines[2].get_ydata()[0] == monitor.threshold
     assert len(above.lines[1].get_xdata()) == sum(one.alarm for one in monitor.history) > 0
     assert len(below.get_xticks()) <= 8
+    points = [line.get_ydata()[0] for line in below.lines if line.get_marker() == "o"]
+    assert points == [gap.mean for gap in period_gaps(monitor.history)]
+    colors = [line.get_color() for line in below.lines if line.get_marker() == "o"]
+    assert (colors[0], colors[-1]) == (INK, ALARM)
 
 
 def test_it_draws_in_the_place_of_axes(monitor):

@@ -36,7 +36,7 @@ def test_weights_and_intercepts_of_other_linear_maps_are_drawn(maker, data):
     assert display.symbols == ("W", "b")
 
 
-def test_a_map_without_a_matrix_is_refused(data):
+def test_a_map_without_a_matrix_is_rejected(data):
     with pytest.raises(TypeError, match="TemperatureScaling has no coef_"):
         ParameterDisplay.from_estimator(TemperatureScaling().fit(data.proba, data.labels))
 
@@ -66,7 +66,7 @@ def test_the_title_counts_rows_that_became_right():
     assert display.ax_.get_title(loc="left") == "Change of the confusion matrix (+3 correct)"
 
 
-def test_shapes_that_differ_are_refused():
+def test_shapes_that_differ_are_rejected():
     with pytest.raises(
         ValueError, match=r"before and after must have the same shape, got \(1, 2\) and \(1, 3\)"
     ):

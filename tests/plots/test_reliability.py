@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from scipy.special import softmax
 
@@ -9,6 +10,7 @@ import notion_names
 from calibrant import MulticlassToBinary, PlattScaling, TemperatureScaling
 from calibrant._output.numbers import format_number
 from calibrant.binary import HistogramBinning
+from calibrant.binning import merge_small_bins
 from calibrant.datasets import digits_predictions, draw_labels, noisy_simplex, two_label_example
 from calibrant.inference import calibration_band
 from calibrant.metrics import calibration_curve, expected_calibration_error
@@ -21,23 +23,61 @@ def data():
     return noisy_simplex(500, 4, 0.4, rng=3)
 
 
-def bars(ax, color=None):
+def points(ax):
+    """Places of all points, solid ones first."""
+    drawn = [c for c in ax.collections if isinstance(c, PathCollection)]
+    return np.concatenate([np.asarray(c.get_offsets()) for c in drawn])
+
+
+def places(table, claim=0):
+    """Mean score and frequency of the occupied bins."""
+    used = table.weight[claim] > 0
+    return np.column_stack([table.mean_score[claim, used], table.mean_outcome[claim, used]])
+
+
+def in_order(offsets):
+    return offsets[np.argsort(offsets[:, 0], kind="stable")]
+
+
+def test_points_lie_at_mean_score_and_frequency_of_the_given_bins(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, n_bins=10).plot()
+    table = calibration_curve(data.labels, data.proba, n_bins=10)
+    np.testing.assert_allclose(in_order(points(display.axes_[0])), places(table))
+
+
+def test_the_default_merges_bins_with_few_rows_and_keeps_the_error():
+    data = digits_predictions()
+    display = ReliabilityDisplay.from_predictions(data.test_labels, data.test_proba).plot()
+    drawn = places(merge_small_bins(display.table))
+    assert len(drawn) == 2  # 22 of 600 rows, and the other 578
+    np.testing.assert_allclose(in_order(points(display.axes_[0])), drawn)
+    assert display.error == expected_calibration_error(data.test_labels, data.test_proba)
+
+
+def test_bins_with_few_rows_are_hollow_and_no_line_joins_points():
+    data = digits_predictions()
+    display = ReliabilityDisplay.from_predictions(data.test_labels, data.test_proba, n_bins=15)
+    main = display.plot().axes_[0]
+    solid, hollow = (c for c in main.collections if isinstance(c, PathCollection))
+    rows = display.table.weight[0][display.table.weight[0] > 0]
+    assert len(hollow.get_offsets()) == (rows < np.sqrt(600)).sum()
+    assert len(hollow.get_facecolor()) == 0
+    assert len(solid.get_facecolor()) == 1
+    assert [len(line.get_xdata()) for line in main.lines] == [2]  # the diagonal
+
+
+def test_the_area_of_a_point_grows_with_its_rows(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, n_bins=5).plot()
+    rows = display.table.weight[0][display.table.weight[0] >= np.sqrt(500)]
+    solid = next(c for c in display.axes_[0].collections if isinstance(c, PathCollection))
+    assert np.corrcoef(rows, solid.get_sizes())[0, 1] == pytest.approx(1)
+
+
+def bars(ax):
     """(left, bottom, width, height) of the bars of each container."""
     return [
         [(p.get_x(), p.get_y(), p.get_width(), p.get_height()) for p in c] for c in ax.containers
     ]
-
-
-def test_bars_are_frequencies_and_gaps_end_at_the_mean_score(data):
-    display = ReliabilityDisplay.from_predictions(data.labels, data.proba, n_bins=10).plot()
-    table = calibration_curve(data.labels, data.proba, n_bins=10)
-    at = np.flatnonzero(table.weight[0] > 0)
-    frequency, gap, band = bars(display.axes_[0])
-    np.testing.assert_allclose([b[0] for b in frequency], at / 10)
-    np.testing.assert_allclose([b[3] for b in frequency], table.mean_outcome[0, at])
-    np.testing.assert_allclose([b[1] + b[3] for b in gap], table.mean_score[0, at])
-    np.testing.assert_allclose([b[1] for b in band], display.band[0][0, at])
-    np.testing.assert_allclose([b[1] + b[3] for b in band], display.band[1][0, at])
 
 
 def test_the_histogram_holds_the_shares_of_the_rows(data):
@@ -71,34 +111,33 @@ def test_points_stand_for_bins_made_from_the_data(data):
         data.labels, data.proba, strategy="quantile", n_bins=8
     ).plot()
     table = calibration_curve(data.labels, data.proba, strategy="quantile", n_bins=8)
-    offsets = display.axes_[0].collections[1].get_offsets()
-    np.testing.assert_allclose(
-        offsets, np.column_stack([table.mean_score[0], table.mean_outcome[0]])
-    )
+    np.testing.assert_allclose(in_order(points(display.axes_[0])), places(table))
 
 
-def test_before_and_after_are_two_curves_of_their_own_tables(data):
+def test_before_and_after_are_two_series_of_their_own_tables(data):
     calibrated = TemperatureScaling().fit(data.proba, data.labels).predict_proba(data.proba)
-    display = ReliabilityDisplay.from_predictions(data.labels, calibrated, before=data.proba).plot()
-    for line, proba in zip(display.axes_[0].lines, (data.proba, calibrated), strict=False):
-        table = calibration_curve(data.labels, proba)
-        used = table.weight[0] > 0
-        np.testing.assert_allclose(line.get_xdata(), table.mean_score[0, used])
-        np.testing.assert_allclose(line.get_ydata(), table.mean_outcome[0, used])
+    display = ReliabilityDisplay.from_predictions(
+        data.labels, calibrated, before=data.proba, n_bins=15
+    ).plot()
+    both = [places(calibration_curve(data.labels, proba)) for proba in (data.proba, calibrated)]
+    np.testing.assert_allclose(
+        in_order(points(display.axes_[0])), in_order(np.concatenate(both)), atol=1e-12
+    )
     assert display.before_error == pytest.approx(
         expected_calibration_error(data.labels, data.proba)
     )
 
 
-def test_outlines_of_the_histogram_show_the_shares_before_and_after(data):
+def test_the_histogram_mirrors_the_shares_before_and_after(data):
     calibrated = TemperatureScaling().fit(data.proba, data.labels).predict_proba(data.proba)
     display = ReliabilityDisplay.from_predictions(
         data.labels, calibrated, before=data.proba, n_bins=7
     ).plot()
-    outlines = [p.get_data().values for p in display.axes_[1].patches]
-    for outline, proba in zip(outlines, (data.proba, calibrated), strict=True):
-        table = calibration_curve(data.labels, proba, n_bins=7)
-        np.testing.assert_allclose(outline, table.weight[0] / 500)
+    drawn = bars(display.axes_[1])
+    for heights, sign, proba in zip(drawn, (1, -1), (data.proba, calibrated), strict=True):
+        weight = calibration_curve(data.labels, proba, n_bins=7).weight[0]
+        shares = sign * weight[weight > 0] / 500
+        np.testing.assert_allclose([bar[3] for bar in heights], shares)
 
 
 def test_the_class_wise_grid_has_an_axes_per_class_in_order(data):
@@ -175,7 +214,7 @@ def test_the_top_label_figure_draws_stars_pluses_and_class_points(data):
     np.testing.assert_allclose([p.get_width() for p in counts.patches], table.weight[shown, 5])
 
 
-def test_details_outside_the_bins_are_refused(data):
+def test_details_outside_the_bins_are_rejected(data):
     display = ReliabilityDisplay.from_predictions(
         data.labels, data.proba, notion="top-label", n_bins=5
     )
@@ -262,6 +301,10 @@ def test_a_band_counts_the_effective_rows(data):
             {"band": "normal"},
             "band must be one of 'binomial', 'resampling', 'simultaneous', None, got 'normal'",
         ),
+        (
+            {"curve": "isotonic", "notion": "class-wise"},
+            "curve='isotonic' needs one claim, but notion 'class-wise' has 4",
+        ),
         ({"level": 1.0}, "level must lie between 0 and 1, .*got 1.0"),
         (
             {"band": "resampling", "n_resamples": 0},
@@ -269,7 +312,7 @@ def test_a_band_counts_the_effective_rows(data):
         ),
     ],
 )
-def test_bad_options_are_refused(options, message, data):
+def test_bad_options_are_rejected(options, message, data):
     with pytest.raises(ValueError, match=message):
         ReliabilityDisplay.from_predictions(data.labels, data.proba, **options)
 
@@ -322,7 +365,7 @@ def test_a_line_takes_the_keywords_of_matplotlib(two_models):
         ReliabilityDisplay.from_predictions(y, proba).plot(line_kw={})
 
 
-def test_a_named_display_of_several_claims_is_refused(two_models):
+def test_a_named_display_of_several_claims_is_rejected(two_models):
     y, proba, _ = two_models
     display = ReliabilityDisplay.from_predictions(y, proba, notion="class-wise", name="raw")
     with pytest.raises(ValueError, match="A display with a name is one line"):
@@ -349,7 +392,7 @@ def test_neighbouring_displays_keep_their_legends_within_their_axes(two_models):
 
 def test_a_simultaneous_band_is_that_of_the_calibration_curve(data):
     display = ReliabilityDisplay.from_predictions(data.labels, data.proba, band="simultaneous")
-    table = display.table
+    table = display.drawn
     used = table.weight[0] > 0
     curve = calibration_band(data.labels, data.proba, level=0.9)
     expected = curve(table.score[0, used] / table.weight[0, used])

@@ -90,6 +90,6 @@ def test_names_stand_at_the_corners(data):
     assert [t.get_text() for t in display.ax_.texts] == ["ant", "bee", "cat"]
 
 
-def test_other_numbers_of_classes_are_refused():
+def test_other_numbers_of_classes_are_rejected():
     with pytest.raises(ValueError, match="A triangle shows three classes, but the scores have 2"):
         SimplexDisplay.from_predictions([0, 1], [0.2, 0.8])

@@ -53,7 +53,7 @@ def test_the_canonical_notion_is_drawn(data):
     assert display.axes_[0].get_title(loc="left") == "Validity, canonical"
 
 
-def test_an_unknown_claim_is_refused(data):
+def test_an_unknown_claim_is_rejected(data):
     with pytest.raises(ValueError, match="claim must be one of 0, 1, 2, got 3"):
         ValidityDisplay.from_predictions(data.labels, data.proba, claims=[3])
 

@@ -223,10 +223,10 @@ def test_s15_a_share_of_rows_is_held_out_for_the_calibrator(features):
 # B D4: folds of one row
 
 
-def test_d4_folds_of_one_row_are_refused_for_ensembles(features):
+def test_d4_folds_of_one_row_are_rejected_for_ensembles(features):
     X, y = features
     model = CalibratedClassifier(NeverFitted(), "platt", cv=LeaveOneOut(), ensemble=True)
-    with pytest.raises(ValueError, match=r"A fold has only one row.*ensemble='auto' or False"):
+    with pytest.raises(ValueError, match=r"A fold has only one row.*Or pass ensemble=False"):
         model.fit(X, y)
 
 
@@ -356,7 +356,7 @@ def test_s9_groups_of_the_wrong_length_and_a_single_group_are_errors(digits):
     proba, labels = digits
     with pytest.raises(ValueError, match=r"groups must have shape \(400,\)"):
         calibrant.AutoCalibration().fit(proba, labels, groups=[1, 2])
-    with pytest.raises(ValueError, match="groups has only one group"):
+    with pytest.raises(ValueError, match="groups has only one distinct value"):
         calibrant.CrossFitted("temperature").fit(proba, labels, groups=np.zeros(400))
 
 
@@ -690,7 +690,7 @@ def test_a9_a_report_takes_rng_and_its_older_name_too():
     one = made(rng=1).metrics
     assert one == made(random_state=1).metrics
     assert one != made().metrics
-    with pytest.raises(ValueError, match="two names of one parameter"):
+    with pytest.raises(ValueError, match="two names of the same parameter"):
         made(rng=1, random_state=1)
 
 
@@ -700,5 +700,5 @@ def test_a9_functions_take_rng_and_compare_its_older_name_too(digits):
     one, other = compare(rng=3), compare(random_state=3)
     np.testing.assert_array_equal(one.mean, other.mean)
     assert (one.mean != compare(rng=4).mean).any()
-    with pytest.raises(ValueError, match="two names of one parameter"):
+    with pytest.raises(ValueError, match="two names of the same parameter"):
         compare(rng=3, random_state=3)

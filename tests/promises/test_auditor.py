@@ -223,7 +223,9 @@ def test_section_9_type_checkers_report_names_and_inputs_that_do_not_exist(tmp_p
 
 
 def gallery_snippets():
-    page = (Path(__file__).resolve().parents[2] / "docs" / "gallery.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "guide" / "gallery.md").read_text(
+        encoding="utf-8"
+    )
     return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 

@@ -33,11 +33,11 @@ def coverage():
 
 @pytest.fixture(scope="module")
 def counts():
-    return json.loads((ROOT / "docs" / "coverage.json").read_text())
+    return json.loads((ROOT / "benchmarks" / "records" / "coverage.json").read_text())
 
 
 def test_w1_w9_the_page_holds_the_counts_that_were_made(coverage, counts):
-    page = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    page = (ROOT / "benchmarks" / "records" / "coverage.md").read_text(encoding="utf-8")
     assert page == coverage.page_of(counts)
 
 
@@ -46,7 +46,7 @@ SAID = {("label shift, all classes at once", 10, 1000)}
 
 
 def test_w1_w9_s10_every_cell_of_the_first_family_was_run_and_holds(coverage, counts):
-    """At least 200 samples, 93 % of which hold the truth; label shifts are dear, or refused."""
+    """At least 200 samples, 93 % of which hold the truth; label shifts are dear, or rejected."""
     for cell in product(coverage.INTERVALS, coverage.CLASSES, coverage.ROWS):
         parts = coverage.cell_of(counts, "gaussian", *cell)
         total = sum(map(coverage.judged, parts))

@@ -130,9 +130,9 @@ def test_an_arrow_file_whose_rows_are_all_alike_is_not_loaded(capsys, monkeypatc
 @pytest.mark.parametrize("text", ["[" + "[]," * 2**22 + "[]]", '{"a": [' + "0," * 2**22 + "0]}"])
 def test_a_document_of_millions_of_values_is_not_parsed(text):
     Path("m.json").write_text(text)
-    with pytest.raises(ValueError, match="it holds more than 4,194,304 values"):
+    with pytest.raises(ValueError, match="it contains more than 4,194,304 values"):
         calibrant.load("m.json")
-    with pytest.raises(ValueError, match="it holds more than 4,194,304 values"):
+    with pytest.raises(ValueError, match="it contains more than 4,194,304 values"):
         CalibrationMonitor.from_json(text)
 
 

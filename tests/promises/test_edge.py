@@ -91,10 +91,10 @@ def test_w2_categories_say_the_order_of_the_columns():
 def test_w2_names_that_contradict_the_classes_are_errors():
     for frame in frames(SURE, LEVELS):
         with pytest.raises(
-            ValueError, match="Column 'high' is none of the classes low, mid, top, although"
+            ValueError, match="Column 'high' is not among the classes low, mid, top, although"
         ):
             evaluate(LEVELS, frame, classes=["low", "mid", "top"])
-        with pytest.raises(ValueError, match="Label 'top' is none of the columns low, mid, high"):
+        with pytest.raises(ValueError, match="Label 'top' is not among the columns low, mid, high"):
             evaluate(["low", "mid", "top"], frame)
 
 
@@ -118,7 +118,7 @@ def test_w3_shuffled_columns_are_put_in_the_order_of_the_fit(forecasts, method):
     with pytest.warns(DataWarning, match="'cat', 'dog', 'owl', in sorted order"):
         by_position = method.fit(frame.to_numpy(), labels)
     np.testing.assert_array_equal(by_position.predict_proba(frame[["owl", "cat", "dog"]]), expected)
-    with pytest.raises(ValueError, match="Column 'emu' is none of the classes"):
+    with pytest.raises(ValueError, match="Column 'emu' is not among the classes"):
         by_position.predict_proba(frame.rename(columns={"owl": "emu"}))
 
 
@@ -317,7 +317,7 @@ def test_b5_folds_that_rare_classes_do_not_fill_are_said(rng):
         model.set_params(ensemble=False).fit(X[[0, 1, 2, 19, 20]], y[[0, 1, 2, 19, 20]])
 
 
-def test_w10_missing_labels_are_refused_with_their_row():
+def test_w10_missing_labels_are_rejected_with_their_row():
     pandas = pytest.importorskip("pandas")
     for labels in (
         ["a", "b", np.nan],
@@ -450,7 +450,7 @@ def test_d3_a_classifier_whose_rows_miss_one_is_calibrated():
 
 def bad_inputs():
     """The script of the page about bad inputs, as a module."""
-    path = Path(__file__).resolve().parents[2] / "docs" / "make_bad_inputs.py"
+    path = Path(__file__).resolve().parents[2] / "tools" / "make_bad_inputs.py"
     spec = importlib.util.spec_from_file_location("make_bad_inputs", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules["make_bad_inputs"] = module  # named tuples look their module up

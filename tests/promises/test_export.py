@@ -260,7 +260,7 @@ def test_a3_the_24_conversions_are_right(name, method, is_frozen, tmp_path):
     assert label.tolist() == expected.argmax(axis=1).tolist()
 
 
-def test_a4_a_zipmap_is_refused_with_the_option_that_removes_it(tmp_path):
+def test_a4_a_zipmap_is_rejected_with_the_option_that_removes_it(tmp_path):
     skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
     X, y, _ = digits()
     base = classifiers()["naive-bayes"].fit(X, y)

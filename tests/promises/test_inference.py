@@ -110,9 +110,9 @@ def test_w8_s4_bins_of_scores_of_other_models_have_no_guarantee(
 ):
     model = CalibratedClassifier(LogisticRegression(), calibrator, cv=2, ensemble=ensemble)
     inner = model.fit(*task).calibrators_[0]
-    for refused in (inner, load(save_to(inner, tmp_path / "model.json"))):
+    for rejected in (inner, load(save_to(inner, tmp_path / "model.json"))):
         with pytest.raises(ValueError, match=r"There is no guarantee, because .*FrozenEstimator"):
-            refused.guarantee()
+            rejected.guarantee()
 
 
 def save_to(calibrator, path):
@@ -157,8 +157,8 @@ def test_s5_a_guarantee_prints_both_assumptions_and_what_is_not_proved():
     rng = np.random.default_rng(0)
     score = np.round(rng.random(400), 2)
     said = str(HistogramBinning().fit(score, rng.random(400) < score).guarantee())
-    assert "if these rows are independent of each other" in said
-    assert "the model was neither trained nor selected on them" in said
+    assert "These rows must be independent of each other" in said
+    assert "the model must not have been trained or selected on them" in said
     assert "Not proved for bins with tied edges" in said
 
 
@@ -186,7 +186,7 @@ def test_s2_frequencies_of_a_calibrator_are_known_as_well_as_its_rows_know_them(
 
 
 @pytest.mark.parametrize(("n_classes", "separation"), [(10, 1.0), (3, 0.3)])
-def test_s2_a_model_that_hardly_tells_classes_apart_is_refused(n_classes, separation):
+def test_s2_a_model_that_hardly_tells_classes_apart_is_rejected(n_classes, separation):
     rng, prior = np.random.default_rng(0), np.full(n_classes, 1 / n_classes)
     source, _ = gaussian_classes(rng, prior, 500, separation)
     target, _ = gaussian_classes(rng, prior, 300, separation)

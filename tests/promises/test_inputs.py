@@ -1,4 +1,4 @@
-"""Odd containers, types and orders of data: taken as what they are, or refused; never misread."""
+"""Odd containers, types and orders of data: taken as what they are, or rejected; never misread."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def test_masked_entries_are_missing_in_scores_labels_weights_and_groups(data):
         lambda: evaluate(y, p, sample_weight=np.ma.masked_array(np.ones(N_ROWS), mask=mask)),
         lambda: evaluate(y, p, by=np.ma.masked_array(y, mask=mask)),
     ):
-        with pytest.raises(ValueError, match=r"Entry \[7.* is masked, that is, missing"):
+        with pytest.raises(ValueError, match=r"Entry \[7.* is masked, so it is missing"):
             call()
     assert evaluate(np.ma.masked_array(y), np.ma.masked_array(p)).log_loss == right
 
 
-def test_w10_a_missing_label_that_numpy_made_text_is_refused():
+def test_w10_a_missing_label_that_numpy_made_text_is_rejected():
     text = np.array(["a", "b", np.nan])
     assert text[2] == "nan"
     for labels in (text, np.array(["a", "b", "<NA>"]), np.array(["a", "b", "NaT"])):
@@ -85,7 +85,7 @@ def test_w10_a_missing_label_that_numpy_made_text_is_refused():
     assert evaluate(text, np.eye(3), classes=["a", "b", "nan"]).accuracy == 1.0
 
 
-def test_w10_a_classifier_refuses_missing_labels_too(rng):
+def test_w10_a_classifier_rejects_missing_labels_too(rng):
     X, y = rng.normal(size=(60, 2)), np.array(["a", "b"])[np.arange(60) % 2]
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=2)
     for missing in ([np.nan, *y[1:]], np.array([None, *y[1:]], dtype=object)):
@@ -95,7 +95,7 @@ def test_w10_a_classifier_refuses_missing_labels_too(rng):
         model.fit(X, np.where(np.arange(60) % 3 == 0, "nan", y))
 
 
-def test_missing_groups_are_refused_with_their_row(data):
+def test_missing_groups_are_rejected_with_their_row(data):
     p, y, _ = data
     groups = np.arange(N_ROWS) // 10
     for missing in (np.where(groups == 3, np.nan, groups), [None] * 30 + ["a", "b"] * 85):
@@ -293,7 +293,7 @@ def test_whole_numbers_that_came_as_objects_are_column_indices(data, binary):
     assert evaluate((two == 1).astype(object), score).log_loss == right
 
 
-def test_what_is_no_table_of_numbers_is_refused(data):
+def test_what_is_no_table_of_numbers_is_rejected(data):
     p, y, _ = data
     for scores, said in (
         (sparse.csr_array(p), r"Sparse input \(csr_array\) is not supported. Pass X.toarray\(\)"),

@@ -88,13 +88,13 @@ def start(*arguments, **options):
 def test_a_command_replaces_neither_its_input_nor_another_kind_of_file(arguments, folder, capsys):
     os.link("s.json", "s.html")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert "would be lost" in rejected(capsys, *arguments)
+    assert "would be overwritten" in rejected(capsys, *arguments)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_state_that_has_counted_rows_is_replaced_only_by_force(folder, capsys):
     said = rejected(capsys, "monitor", "start", "ref.csv", "-o", "s.json")
-    assert "has counted 300 rows" in said
+    assert "contains a monitor state with 300 rows" in said
     assert "--force" in said
     assert run(["monitor", "start", "ref.csv", "-o", "s.json", "--force", "-q"]) == 0
     assert n_counted() == 0
@@ -114,7 +114,7 @@ def test_arrays_are_not_calibrated_in_place_or_twice(folder, rng, capsys):
     proba = rng.dirichlet(np.ones(3), 50)
     np.save("x.npy", proba)
     np.savez("x.npz", probs=proba)
-    assert "would be lost" in rejected(capsys, "apply", "m.json", "x.npy", "-o", "x.npy")
+    assert "would be overwritten" in rejected(capsys, "apply", "m.json", "x.npy", "-o", "x.npy")
     assert run(["apply", "m.json", "x.npz", "-o", "x.npz", "-q"]) == 0
     said = rejected(capsys, "apply", "m.json", "x.npz", "-o", "x.npz")
     assert "calibrated already" in said

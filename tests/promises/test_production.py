@@ -107,7 +107,7 @@ def test_thousands_of_classes_are_calibrated_saved_and_loaded(rng, tmp_path):
 PROGRAM = """
 import numpy as np
 from calibrant import AutoCalibration, CalibratedClassifier, Evaluation, TemperatureScaling
-from calibrant import compare, compare_models, evaluate, evaluate_confidence, load, save
+from calibrant import compare, compare_models, evaluate, evaluate_answers, load, save
 from calibrant.io import read_metadata
 from calibrant.monitoring import CalibrationMonitor
 
@@ -126,23 +126,35 @@ def train(labels: list[int], scores: list[list[float]]) -> Evaluation:
     CalibratedClassifier(object(), auto)
     print(compare(labels, scores, methods=["temperature"]).best)
     print(compare_models(labels, {"a": scores, "b": scores}).difference("a", "b").low)
-    print(evaluate_confidence([True], [0.5]).gap, evaluate_confidence([1], [0.5], by=["a"]).groups)
+    print(evaluate_answers([True], [0.5]).gap, evaluate_answers([1], [0.5], by=["a"]).groups)
     CalibrationMonitor(2).update(labels, scores)
     return evaluate(labels, scores)
 """
 
 
+CHECKERS = {
+    "mypy": ("mypy", "--strict", "--cache-dir=cache"),
+    "basedpyright": ("basedpyright", "--level", "error", "--pythonpath", sys.executable),
+}
+"""Type checkers, with their options; the second is pyright with its runtime."""
+
+
 @pytest.mark.slow
-def test_a_program_that_uses_the_library_passes_strict_type_checks(tmp_path):
-    pytest.importorskip("mypy")
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_a_program_that_uses_the_library_passes_strict_type_checks(checker, tmp_path):
+    pytest.importorskip(checker)
     (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "pyproject.toml").write_text('[tool.basedpyright]\ntypeCheckingMode = "standard"\n')
+    source = Path(calibrant.__file__).parents[1]
+    # An installed package is found without a path, and mypy rejects paths of installed packages.
+    path = {} if source.name == "site-packages" else {"MYPYPATH": str(source)}
     found = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir=cache", "program.py"],
+        [sys.executable, "-m", *CHECKERS[checker], "program.py"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "MYPYPATH": str(Path(calibrant.__file__).parents[1])},
+        env={**os.environ, **path},
     )
     assert found.returncode == 0, found.stdout
 

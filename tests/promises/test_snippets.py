@@ -128,7 +128,7 @@ def test_w8_no_guarantee_of_the_scores_of_other_fits(ensemble):
     for calibrator in m.calibrators_:
         with pytest.raises(
             ValueError,
-            match="There is no guarantee, because this calibrator was fitted on scores of models",
+            match="There is no guarantee, because this calibrator was fitted on out-of-fold scores",
         ):
             calibrator.guarantee()
 
@@ -138,9 +138,7 @@ def test_w8_training_rows_are_named_as_what_nobody_can_check():
     frozen = FrozenEstimator(RandomForestClassifier(20, random_state=0).fit(X, y))
     lifted = MulticlassToBinary(HistogramBinning(n_bins=3), notion="class-1")
     said = str(CalibratedClassifier(frozen, lifted).fit(X, y).calibrator_.guarantee())
-    assert (
-        "if these rows are independent of each other and the model was neither trained nor" in said
-    )
+    assert "These rows must be independent of each other, and the model must not have been" in said
 
 
 def test_w9_the_report_of_five_hits_of_five_does_not_call_them_certain():
@@ -213,7 +211,7 @@ def test_b_d1_mixtures_of_real_predictions_are_at_their_optimum(name, n_rows, re
 
 
 @pytest.mark.parametrize("calibrator", [PlattScaling(), IsotonicCalibration()])
-def test_b_d4_leave_one_out_is_refused_for_a_map_a_fold(calibrator):
+def test_b_d4_leave_one_out_is_rejected_for_a_map_a_fold(calibrator):
     X, y = make_classification(60, random_state=0)
     model = CalibratedClassifier(LogisticRegression(), calibrator, cv=LeaveOneOut(), ensemble=True)
     with pytest.raises(ValueError, match="A fold has only one row"):

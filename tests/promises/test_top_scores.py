@@ -111,7 +111,7 @@ def test_t10_with_an_unknown_rest_the_temperature_is_of_rows_whose_truth_is_know
 
 
 def test_t17_the_how_to_runs():
-    page = Path(__file__).resolve().parents[2] / "docs" / "howto-top-scores.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "howto" / "top-scores.md"
     code = page.read_text().split("```python\n")[1].split("```")[0]
     names: dict[str, object] = {}
     exec(code.replace("print(evaluate(y, top))", "shown = str(evaluate(y, top))"), names)

@@ -649,7 +649,7 @@ def test_a_calibrator_of_vectors_is_rejected():
 
 
 def test_the_inner_calibrator_declares_no_inputs():
-    with pytest.raises(ValueError, match="inputs and classes belong to MulticlassToBinary"):
+    with pytest.raises(ValueError, match="classes must be passed to MulticlassToBinary"):
         MulticlassToBinary(HistogramBinning(inputs="logits")).fit(SIX, TRUTH)
 
 

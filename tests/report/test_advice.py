@@ -44,16 +44,16 @@ NOTHING = "No miscalibration detected; no change recommended."
     ],
 )
 def test_the_advice_follows_from_rows_gain_and_tests(n_samples, interval, values, start, sure):
-    action, judgement = advice(n_samples, interval, values)
+    action, conclusion = advice(n_samples, interval, values)
     assert action.startswith(start)
-    assert judgement == sure
+    assert conclusion == sure
 
 
 def test_an_error_that_remains_after_a_gain_is_no_green_light():
-    action, judgement = advice(5000, (0.1, 0.2), (0.001,), has_rest=True)
+    action, conclusion = advice(5000, (0.1, 0.2), (0.001,), has_rest=True)
     assert action.startswith("Use the calibrated probabilities.")
     assert "remains" in action
-    assert judgement == "mixed"
+    assert conclusion == "mixed"
 
 
 def test_no_detection_is_no_green_light_if_a_large_error_is_possible():

@@ -1,4 +1,4 @@
-"""The report in a real browser: Chromium, driven by its own driver."""
+"""The report and the monitor page in a real browser: Chromium, driven by its own driver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.report import render, summarize
+from calibrant.monitoring import CalibrationMonitor
+from calibrant.report import monitor_page, render, summarize
 from calibrant.report._html import MOST_DRAWN
 
 CHROMIUM = (
@@ -29,6 +30,7 @@ FLAGS = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
+    "--hide-scrollbars",  # paper has none
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -39,18 +41,19 @@ FLAGS = [
 HOSTILE = "<script>document.title='broken'</script>"
 
 
-def made_report(rng, n_classes, classes=None):
-    logits = rng.normal(scale=2.0, size=(1500, n_classes))
+def made_report(rng, n_classes, classes=None, n_rows=1500, factor=2.0, by=None):
+    logits = rng.normal(scale=2.0, size=(n_rows, n_classes))
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     names = None if classes is None else np.array(classes)
     return summarize(
         labels if names is None else names[labels],
-        2 * logits,
+        factor * logits,
         inputs="logits",
         classes=names,
         calibrator=calibrant.TemperatureScaling(),
         method="temperature",
         n_resamples=99,
+        by=by,
     )
 
 
@@ -66,20 +69,69 @@ def browser(tmp_path_factory):
     driver.quit()
 
 
+LONG_NAMES = [
+    "Chronic obstructive pulmonary disease with acute exacerbation",
+    "Community-acquired pneumonia, unspecified organism",
+    "Pulmonary embolism without acute cor pulmonale",
+    "Hypertensive_heart_and_chronic_kidney_disease_with_heart_failure",
+]
+
+
+def made_monitor(n_updates, onset=None, name="2026-{:02}-{:02}"):
+    rng = np.random.default_rng(4)
+    monitor = CalibrationMonitor(classes=["cat", "dog"], horizon=10_000)
+    for day in range(n_updates):
+        p = rng.uniform(0.5, 1.0, 100)
+        shift = 0.25 if onset is not None and day >= onset else 0.0
+        y = np.where(rng.random(100) < p - shift, "cat", "dog")
+        when = name.format(1 + day // 28, 1 + day % 28)
+        monitor.update(y, np.column_stack([p, 1 - p]), when=when)
+    return monitor
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Reports of few classes with hostile names, and of a hundred."""
+    """Reports of few classes with hostile names, of a hundred classes and others, and monitors."""
     folder, rng = tmp_path_factory.mktemp("reports"), np.random.default_rng(5)
     render(made_report(rng, 4, [HOSTILE, 'quote"', "a&b", "plain"]), folder / "few.html")
     render(made_report(rng, 100), folder / "many.html")
+    render(made_report(rng, 4, LONG_NAMES), folder / "long.html")
+    render(made_report(rng, 5, n_rows=80), folder / "small.html")
+    render(made_report(rng, 2, ["no", "yes"]), folder / "two.html")
+    render(made_report(rng, 3, factor=1.0), folder / "calibrated.html")
+    wards = np.array(["North wing of the old hospital", "south", "east"])
+    render(made_report(rng, 3, by={"ward": np.resize(wards, 1500)}), folder / "groups.html")
+    monitors = {
+        "alarm": made_monitor(30, onset=20),
+        "early": made_monitor(8, onset=1),
+        "quiet": made_monitor(9),
+        "nightly": made_monitor(150, onset=100, name="nightly batch of the model, {} {}"),
+        "empty": CalibrationMonitor(classes=[0, 1]),
+    }
+    for name, monitor in monitors.items():
+        (folder / f"{name}.html").write_text(monitor_page(monitor, "credit model"))
     return folder
 
 
-def opened(browser, path, width=1400, scheme="light"):
+REPORTS = ("few", "many", "long", "small", "two", "calibrated", "groups")
+MONITORS = ("alarm", "early", "quiet", "nightly", "empty")
+
+VIEWS = {
+    "desktop": (1400, "light", ""),
+    "dark": (1400, "dark", ""),
+    "phone": (390, "light", ""),
+    "dark phone": (390, "dark", ""),
+    # The width of a sheet of paper (Letter, A4) without its margins.
+    "paper": (680, "light", "print"),
+}
+
+
+def opened(browser, path, width=1400, scheme="light", media=""):
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    emulated = {"media": media, "features": features}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", emulated)
     browser.get_log("browser"), browser.get_log("performance")
     browser.get(path.as_uri())
     return browser
@@ -94,7 +146,13 @@ def requests_of(browser):
     ]
 
 
-CHARTS = ["#reliability .panel:not([hidden]) svg", "#chart-ks svg", "#chart-decomposition svg"]
+CHARTS = [
+    ".main-diagram svg",
+    "#chart-headline svg",
+    "#reliability .panel:not([hidden]) svg",
+    "#chart-ks svg",
+    "#chart-decomposition svg",
+]
 
 
 def shown(browser):
@@ -104,13 +162,70 @@ def shown(browser):
     )
 
 
-@pytest.mark.parametrize("name", ["few", "many"])
-@pytest.mark.parametrize("width", [1400, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_opens_without_errors_and_without_requests(name, width, scheme, browser, pages):
-    opened(browser, pages / f"{name}.html", width, scheme)
+# Elements whose own text is visible, with the size of a letter in pixels on the screen.
+TEXTS = """
+const found = [];
+for (const element of document.querySelectorAll("body *")) {
+  const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+  if (!own || element.closest("script, title, .hidden, .skip")) continue;
+  if (!element.checkVisibility()) continue;
+  const box = element.getBoundingClientRect();
+  if (!box.width || !box.height) continue;
+  const svg = element.closest("svg");
+  const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+  found.push([scale * parseFloat(getComputedStyle(element).fontSize), element.textContent]);
+}
+return found;
+"""
+
+# Pairs of texts of a chart that overlap by more than a pixel, and texts that leave their chart.
+COLLISIONS = """
+const found = [];
+for (const svg of document.querySelectorAll("svg")) {
+  if (!svg.checkVisibility()) continue;
+  const frame = svg.getBoundingClientRect();
+  const texts = [...svg.querySelectorAll("text")];
+  const boxes = texts.map((t) => [t.textContent, t.getBoundingClientRect()]);
+  boxes.forEach(([name, a], i) => {
+    if (a.left < frame.left - 1 || a.right > frame.right + 1) found.push([name, "outside"]);
+    for (const [other, b] of boxes.slice(i + 1)) {
+      const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (across > 1 && down > 1) found.push([name, other]);
+    }
+  });
+}
+return found;
+"""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", [*REPORTS, *MONITORS])
+def test_pages_can_be_read_on_every_medium(name, view, browser, pages):
+    width = VIEWS[view][0]
+    opened(browser, pages / f"{name}.html", *VIEWS[view])
     assert browser.get_log("browser") == []
     assert [url for url in requests_of(browser) if not url.startswith(("file:", "data:"))] == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    sizes = browser.execute_script(TEXTS)
+    assert len(sizes) > 20
+    assert [pair for pair in sizes if pair[0] < 11] == []
+    assert browser.execute_script(COLLISIONS) == []
+    _keep_screenshot(browser, f"{name}-{view}", width)
+
+
+def _keep_screenshot(browser, name, width):
+    folder = os.environ.get("CALIBRANT_SCREENSHOTS")
+    if folder:
+        height = browser.execute_script("return document.documentElement.scrollHeight")
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.save_screenshot(os.path.join(folder, f"{name}.png"))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_every_chart_is_large_enough(name, browser, pages):
+    opened(browser, pages / f"{name}.html", 390)
     for chart in CHARTS:
         box = browser.execute_script(
             "const b = document.querySelector(arguments[0]).getBoundingClientRect(); return "
@@ -118,21 +233,58 @@ def test_the_page_opens_without_errors_and_without_requests(name, width, scheme,
             chart,
         )
         assert min(box) > 50, chart
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    folder = os.environ.get("CALIBRANT_SCREENSHOTS")
-    if folder:
-        height = browser.execute_script("return document.documentElement.scrollHeight")
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        browser.save_screenshot(os.path.join(folder, f"{name}-{width}-{scheme}.png"))
+
+
+@pytest.mark.parametrize("name", ["alarm", "early", "nightly"])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_alarm_of_a_monitor_is_visible(name, width, browser, pages):
+    opened(browser, pages / f"{name}.html", width)
+    box = browser.execute_script(
+        "const b = document.querySelector('.verdict.bad h2').getBoundingClientRect(); "
+        "return [b.left, b.right, b.bottom]"
+    )
+    assert 0 <= box[0] < box[1] <= width
+    assert box[2] < 844  # the height of a phone
+    marks = browser.execute_script(
+        "return [...document.querySelectorAll('svg path.alarm')].filter((e) => e.checkVisibility())"
+        ".map((e) => e.getBoundingClientRect().left)"
+    )
+    assert len(marks) == 2
+    assert all(0 < left < width for left in marks)
+
+
+def test_a_phone_shows_notes_and_bounds(browser, pages):
+    opened(browser, pages / "few.html", 390)
+    shown = browser.execute_script(
+        "return ['#metrics td.note', '#tests td.note', '#guarantee td[data-label=Lower]', "
+        "'#guarantee td[data-label=Upper]', '#classes .scroll-hint'].map((place) => "
+        "{ const e = document.querySelector(place); const b = e.getBoundingClientRect(); "
+        "return e.checkVisibility() && b.left >= 0 && b.right <= 390; })"
+    )
+    assert shown == [True] * 5
+
+
+def test_paper_has_page_numbers_and_nothing_to_click(browser, pages):
+    opened(browser, pages / "few.html", *VIEWS["paper"])
+    for place in ("nav", ".controls", ".scroll-hint"):
+        assert not browser.find_element("css selector", place).is_displayed()
+    arrow = "return getComputedStyle(document.querySelector('thead button'), '::after').content"
+    assert browser.execute_script(arrow) in ('""', "none")
+    assert "counter(page)" in browser.page_source
+    avoided = browser.execute_script(
+        "return [...document.querySelectorAll('section > h2, section > .hint')].map((e) => "
+        "getComputedStyle(e).breakAfter)"
+    )
+    assert set(avoided) == {"avoid"}
+    assert "to sort" not in browser.find_element("css selector", "main").text
 
 
 def test_without_javascript_everything_is_shown(browser, pages):
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         opened(browser, pages / "few.html")
-        charts = browser.find_elements("css selector", "svg")
-        assert len(charts) == 2 * (1 + 4 + 4) + 2
+        charts = browser.find_elements("css selector", "svg[role=img]")
+        assert len(charts) == (1 + 4 + 4) + 4
         assert all(chart.is_displayed() for chart in charts)
         assert not browser.find_element("css selector", ".controls").is_displayed()
     finally:
@@ -142,14 +294,13 @@ def test_without_javascript_everything_is_shown(browser, pages):
 def test_the_switch_of_notion_changes_the_chart_and_its_words(browser, pages):
     opened(browser, pages / "few.html")
     seen, captions = set(), set()
-    for notion in ("confidence", "top-label", "class-wise"):
+    for notion in ("top-label", "class-wise"):
         browser.find_element("css selector", f"input[value={notion}]").click()
         seen.add(shown(browser))
         caption = browser.find_element("css selector", ".panel:not([hidden]) figcaption")
         captions.add(caption.text)
-        is_shown = browser.find_element("id", "class-choice").is_displayed()
-        assert is_shown == (notion != "confidence")
-    assert len(seen) == len(captions) == 3
+        assert browser.find_element("id", "class-choice").is_displayed()
+    assert len(seen) == len(captions) == 2
 
 
 def test_the_choice_of_class_changes_the_chart_and_the_table(browser, pages):
@@ -167,11 +318,11 @@ def test_the_choice_of_class_changes_the_chart_and_the_table(browser, pages):
 
 def test_the_keyboard_reaches_the_switch(browser, pages):
     opened(browser, pages / "few.html")
-    first = browser.find_element("css selector", "input[value=confidence]")
+    first = browser.find_element("css selector", "input[value=top-label]")
     before = shown(browser)
     browser.execute_script("arguments[0].focus()", first)
     first.send_keys("\ue015")  # arrow down
-    assert browser.find_element("css selector", "input[value=top-label]").is_selected()
+    assert browser.find_element("css selector", "input[value=class-wise]").is_selected()
     assert shown(browser) != before
 
 
@@ -191,9 +342,11 @@ def test_tables_sort_both_ways(section, browser, pages):
     heading = browser.find_elements("css selector", f"#{section} th button")[1]
 
     def column():
-        rows = f"[...document.querySelectorAll('#{section} tbody tr')]"
         return browser.execute_script(
-            f"return {rows}.map((row) => Number(row.cells[1].dataset.value))"
+            "const [table, place] = [arguments[0].closest('table'), "
+            "arguments[0].closest('th').cellIndex]; return [...table.tBodies[0].rows].map("
+            "(row) => Number(row.cells[place].dataset.value))",
+            heading,
         )
 
     heading.click()

@@ -12,7 +12,7 @@ from calibrant.metrics import (
     expected_calibration_error,
     ks_error,
 )
-from calibrant.metrics._ks import ks_path
+from calibrant.metrics.ks import ks_path
 from calibrant.notions import as_notion
 from calibrant.report import _charts
 from calibrant.report._charts import class_rows, ks_graph, reliability, tables_of
@@ -53,10 +53,15 @@ def test_there_is_a_diagram_of_confidence_and_one_of_every_class(case):
 
 def test_every_diagram_has_a_caption(case):
     captions = {(one.notion, one.column): one.question for one in reliability(tables(case), NAMES)}
-    assert captions["confidence", None] == "Confidence and accuracy of all rows."
-    assert captions["top-label", 1] == "Confidence and accuracy of rows predicted as class bee."
+    assert captions["confidence", None] == (
+        "The figure compares the confidence and the accuracy of all rows."
+    )
+    assert captions["top-label", 1] == (
+        "The figure compares the confidence and the accuracy of rows predicted as class bee."
+    )
     assert captions["class-wise", 2] == (
-        "Predicted probability and observed frequency of class cat in all rows."
+        "The figure compares the predicted probability and the observed frequency of class cat in "
+        "all rows."
     )
 
 

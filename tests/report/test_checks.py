@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import calibrant
+from calibrant import inference
 from calibrant._optim.maps import AffineMap
 from calibrant.inference import consistency_test
 from calibrant.inference._results import holm
-from calibrant.report import summarize
-from calibrant.report._checks import possible_error
+from calibrant.report import summarize, to_html, to_markdown
+from calibrant.report._checks import detectable_sentence, possible_error
 from calibrant.report._rows import DrawnRows
 
 
@@ -74,7 +75,7 @@ def test_the_verdict_names_the_largest_error_that_is_not_excluded(rng):
     assert report.action == "No miscalibration detected; no change recommended."
     assert report.advice == "mixed"
     assert re.search(
-        r"up to \d\.\d+% over all rows, .* for predictions of 2 \(20 rows\)", report.verdict
+        r"up to \d\.\d+% over all rows, .* for predictions of class 2 \(20 rows\)", report.verdict
     )
 
 
@@ -84,6 +85,27 @@ def test_an_error_that_is_present_is_not_excluded(rng):
     assert possible.name == "c"
     assert possible.worst > 0.5
     assert 0.01 < possible.overall < 0.1
+
+
+def test_the_smallest_error_that_could_have_been_detected_is_stated(rng, report, data):
+    error = inference.detectable_error(data[0])
+    assert report.detectable.gap == error.gap
+    assert report.detectable.temperature == error.temperature
+    assert report.detectable.text in to_html(report)
+    assert report.detectable.text in to_markdown(report)
+    labels, proba = rare_class(rng, accuracy=0.9)
+    quiet = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=19)
+    assert quiet.verdict.endswith(quiet.detectable.text)
+
+
+def test_the_detectable_error_is_a_sentence():
+    error = inference.DetectableError(600, 1.0816, 0.0213, 0.004, 0.8, 0.05)
+    assert detectable_sentence(error) == (
+        "Even the most powerful test at level 5% would miss an overconfidence below 2.13% "
+        "(temperature below 1.08) in more than 20% of samples of this size."
+    )
+    few = inference.DetectableError(3, np.inf, 0.5, 0.2, 0.8, 0.05)
+    assert detectable_sentence(few).startswith("There are too few rows to detect any")
 
 
 def test_a_decomposition_adds_up(report, metric):

@@ -42,7 +42,7 @@ def test_a_calibrator_of_somebody_else_is_described_by_its_numbers(data):
 
 def test_a_calibrator_may_have_words_of_its_own(data):
     class Mine(calibrant.Identity):
-        def _words(self):
+        def _description(self):
             return "All is well."
 
     model = Mine().fit(*data)
@@ -62,7 +62,8 @@ def test_tables_name_the_classes(data):
 
 def test_composites_say_what_they_are_made_of(data):
     lifted = calibrant.MulticlassToBinary(calibrant.HistogramBinning()).fit(*data)
-    assert "HistogramBinning for each of 2 claims" in describe(lifted, ["a", "b"]).text
+    text = describe(lifted, ["a", "b"]).text
+    assert "HistogramBinning is fitted to each of the 2 binary events" in text
     folds = calibrant.CrossFitted(calibrant.TemperatureScaling(), cv=3).fit(*data)
     assert describe(folds, ["a", "b"]).text == (
         "The average of 3 fits of TemperatureScaling, each on different rows."

@@ -8,6 +8,7 @@ import pytest
 import calibrant
 from calibrant._crossfit.scores import SCORES
 from calibrant._data.read import as_sample
+from calibrant.binning import merge_small_bins
 from calibrant.inference import paired_gain
 from calibrant.inference._confidence_gap import confidence_gap
 from calibrant.report._findings import evaluate_rows
@@ -104,7 +105,9 @@ def test_the_ks_graph_ends_at_the_mean_gap_and_reaches_the_error(report, data):
 
 def test_reliability_curves_are_those_of_the_metric(report, data):
     proba, labels = data
-    table = calibrant.metrics.calibration_curve(labels, proba, notion="class-wise")
+    table = merge_small_bins(
+        calibrant.metrics.calibration_curve(labels, proba, notion="class-wise")
+    )
     chosen = next(
         one for one in report.reliability if (one.notion, one.column) == ("class-wise", 2)
     )

@@ -73,7 +73,7 @@ def test_a_calibrator_that_remembers_its_rows_does_not_improve_held_out_rows(dat
     report = summarize(labels, proba, calibrator=memory, n_resamples=99)
     in_sample = calibrant.evaluate(labels, memory.fit(proba, labels).predict_proba(proba))
     assert metric(report, "brier_score").after.value > 1.3 * in_sample.brier_score
-    assert report.judgement == "bad"
+    assert report.conclusion == "bad"
 
 
 def test_fits_that_did_not_converge_are_noted(data, monkeypatch):

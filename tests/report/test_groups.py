@@ -8,7 +8,7 @@ from calibrant._data.read import as_sample
 from calibrant._output.numbers import format_number
 from calibrant.datasets import digits_predictions
 from calibrant.report import summarize, to_html, to_markdown
-from calibrant.report._groups import group_table
+from calibrant.report._groups import group_note
 
 DATA = digits_predictions()
 
@@ -28,8 +28,9 @@ def report():
 def test_every_group_has_its_gaps_before_and_after():
     group = np.arange(len(DATA.val_labels)) % 3
     sample, _ = as_sample(DATA.val_proba, DATA.val_labels, columns=(group,))
-    table = group_table(sample, sample, ("third",), 15)
-    assert table.caption.startswith("Groups by third. ")
+    table = group_note(sample, sample, ("third",), 15)
+    assert table.caption == "Groups by third"
+    assert "After calibration: No difference between the groups" in table.text
     assert [row[0] for row in table.rows] == ["0", "1", "2"]
     gap = evaluate(DATA.val_labels, DATA.val_proba, by=group)["1"].gap
     assert table.rows[1][3].startswith(f"{format_number(gap, signed=True)} (")
@@ -39,7 +40,7 @@ def test_every_group_has_its_gaps_before_and_after():
 def test_the_report_says_it_in_every_form(report):
     assert [row[0] for row in report.groups.rows] == ["<b>odd</b>", "even"]
     assert "## Groups" in to_markdown(report)
-    assert "Groups by row." in to_html(report)
+    assert "<h3>Groups by row</h3>" in to_html(report)
     assert report.to_dict()["groups"]["header"][0] == "Group"
 
 
@@ -56,3 +57,27 @@ def test_without_groups_nothing_is_said():
     )
     assert plain.groups is None
     assert "## Groups" not in to_markdown(plain)
+
+
+def test_the_page_has_a_forest_plot_and_a_small_diagram_of_each_group(report):
+    page = to_html(report)
+    assert "Forest plot." in page
+    assert page.count("Reliability diagram of ") == 2
+    (odd, even) = report.groups.charts
+    assert (odd.name, even.name) == ("<b>odd</b>", "even")
+    assert sum(odd.before.count) + sum(even.before.count) == len(DATA.val_labels)
+    assert odd.gap_before.low < odd.gap_before.value < odd.gap_before.high
+
+
+def test_small_groups_can_be_suppressed():
+    group = np.where(np.arange(len(DATA.val_labels)) < 20, "rare", "common")
+    report = summarize(
+        DATA.val_labels,
+        DATA.val_proba,
+        calibrator=TemperatureScaling(),
+        n_resamples=19,
+        by=group,
+        min_rows=30,
+    )
+    assert [row[0] for row in report.groups.rows] == ["common"]
+    assert "rare" not in to_html(report).partition("<script")[0].partition("<style")[0]

@@ -10,7 +10,7 @@ def test_the_first_sentence_tells_which_rows_were_fitted_and_evaluated(report, d
     proba, labels = data
     assert report.how[0].startswith(
         "The method temperature was cross-fitted in 5 folds. All figures are for held-out "
-        "predictions: each of the 600 rows"
+        "predictions: a fit on the other folds predicts each of the 600 rows."
     )
     held_out = summarize(
         labels[300:],

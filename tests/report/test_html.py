@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pytest
 
 import calibrant
+from calibrant._output.numbers import format_number, format_percent
+from calibrant.datasets import digits_predictions
 from calibrant.report import summarize, to_html
-from calibrant.report._content import Estimate, MetricRow
-from calibrant.report._html import MOST_DRAWN, _change, _count_text, _number
+from calibrant.report._html import MOST_DRAWN
 
 
 class Elements(HTMLParser):
@@ -72,7 +75,8 @@ def test_every_table_has_a_caption_and_headings_with_scope(hostile):
 
 def test_every_chart_is_drawn_and_says_what_it_shows(hostile):
     charts = re.findall(r"<svg[^>]*>", to_html(hostile))
-    assert len(charts) == 2 * len(hostile.reliability) + 2
+    charts = [chart for chart in charts if "aria-hidden" not in chart]  # next to its numbers
+    assert len(charts) == len(hostile.reliability) + 4
     assert all(re.search(r'role="img" aria-label="[^"]{20,}"', chart) for chart in charts)
 
 
@@ -90,7 +94,7 @@ def test_text_has_enough_contrast_in_light_and_dark(hostile):
     schemes = re.findall(r":root\s*\{(.*?)\}", to_html(hostile), flags=re.DOTALL)[:2]
     for scheme in schemes:
         colours = dict(re.findall(r"--(\w+): (#\w{6})", scheme))
-        for name in ("ink", "soft", "link", "good", "bad", "mixed", "before", "after"):
+        for name in ("ink", "soft", "link", "good", "mixed", "before", "after", "alarm"):
             for ground in ("ground", "panel"):
                 assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
 
@@ -102,26 +106,60 @@ def test_a_hundred_classes_stay_small(rng):
     assert len(made.per_class) == 100
     text = to_html(made)
     assert len(text.encode()) < 500_000
-    assert text.count('class="panel"') == 1 + 2 * MOST_DRAWN
+    assert text.count('class="panel"') == 2 * MOST_DRAWN
     assert f"Only the {MOST_DRAWN} classes with the largest errors of 100 classes are drawn" in text
 
 
-def test_changes_are_coloured_only_where_chance_does_not_explain_them():
-    def row(before, after, better, name="m"):
-        pair = [Estimate(value, value - 0.02, value + 0.02) for value in (before, after)]
-        return MetricRow(name, "M", *pair, better, "")
+def test_the_header_identifies_the_report(report):
+    text = to_html(replace(report, data_sha256="ab12"))
+    facts = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", text.split("<nav")[0]))
+    assert facts == {
+        "Rows": "600",
+        "Classes": "4",
+        "Method": "temperature",
+        "Date": report.created,
+        "Version": f"calibrant {calibrant.__version__}",
+        "SHA-256 of the data": "ab12",
+    }
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", report.created)
 
-    assert _change(row(0.2, 0.1, "lower"), "mixed") == "better"
-    assert _change(row(0.2, 0.1, "higher"), "mixed") == "worse"
-    assert _change(row(0.2, 0.1, "neither"), "good") == ""
-    assert _change(row(0.2173, 0.2167, "higher"), "good") == ""
-    assert _change(row(0.2, 0.19, "lower", "log_loss"), "good") == "better"
-    assert _change(row(0.2, 0.1, "lower", "log_loss"), "mixed") == ""
-    alone = MetricRow("m", "M", Estimate(0.5), Estimate(0.1), "lower", "")
-    assert _change(alone, "good") == ""
+
+def test_the_first_screen_has_verdict_bars_log_loss_and_a_large_diagram(report):
+    first = to_html(report).split('id="metrics"')[0]
+    assert report.action in first
+    assert first.count("<svg") == 2
+    for value in report.headline.confidence + report.headline.accuracy:
+        assert f">{format_percent(value)}</text>" in first
+    for value in report.headline.log_loss:
+        assert f">{format_number(value)}</span>" in first
 
 
-def test_a_missing_number_is_a_dash():
-    assert _number(None) == '<td class="number" data-value="">-</td>'
-    assert _number(0.25) == '<td class="number" data-value="0.25">0.250</td>'
-    assert _number(1234.0, _count_text) == '<td class="number" data-value="1234.0">1,234</td>'
+def test_six_measures_are_visible_and_the_rest_is_folded(report):
+    section = to_html(report).split('id="metrics"')[1].split("</section>")[0]
+    shown, rest = section.split("<details>")
+    assert shown.count("<tr>") == 1 + 6
+    assert rest.count("<tr>") == 1 + len(report.metrics) - 6
+
+
+def test_parameters_are_a_folded_heat_map(hostile):
+    section = to_html(hostile).split('id="map"')[1].split("</section>")[0]
+    assert section.count("<details>") == section.count("<table") > 0
+
+
+def test_the_page_of_the_demo_is_below_300_kilobytes():
+    data = digits_predictions()
+    made = summarize(
+        data.test_labels,
+        data.test_proba,
+        calibration=(data.val_proba, data.val_labels),
+        n_resamples=99,
+    )
+    assert len(to_html(made).encode()) < 300_000
+
+
+@pytest.mark.slow
+def test_the_page_of_a_thousand_classes_is_below_three_megabytes(rng):
+    proba = rng.dirichlet(np.ones(1000), 3000)
+    labels = calibrant.datasets.draw_labels(proba, rng=rng)
+    made = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=19)
+    assert len(to_html(made).encode()) < 3_000_000

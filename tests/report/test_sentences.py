@@ -13,10 +13,11 @@ from calibrant.inference import Gain, Interval
 from calibrant.report._checks import PossibleError
 from calibrant.report._content import CheckRow
 from calibrant.report._sentences import (
+    audit_facts,
     cautions,
     decomposition_sentence,
-    facts,
     gain_sentence,
+    headline_sentence,
     ks_sentence,
     possible_sentence,
     remaining,
@@ -39,11 +40,11 @@ def gain(rng):
     return one
 
 
-def test_the_judgement_follows_from_the_interval(before, gain):
+def test_the_conclusion_follows_from_the_interval(before, gain):
     cases = {"good": (0.1, 0.3), "bad": (-0.3, -0.1), "mixed": (-0.1, 0.1)}
-    for judgement, (low, high) in cases.items():
+    for conclusion, (low, high) in cases.items():
         made = verdict(before, gap(0.0), replace(gain, low=low, high=high), "temperature")
-        assert made[0] == judgement
+        assert made[0] == conclusion
         assert "temperature" in made[1]
 
 
@@ -113,7 +114,7 @@ def checked(p_after):
             gap(0.001),
             0.001,
             True,
-            "Remaining miscalibration detected: confidence, statistic 0.0600 (0.00900",
+            'The test "confidence" detects remaining miscalibration (statistic 0.0600, 0.00900',
         ),
     ],
 )
@@ -133,7 +134,7 @@ def test_cross_fitted_p_values_decide_nothing(p_after):
 def test_the_largest_errors_that_could_have_been_missed_are_named():
     sentence = possible_sentence(PossibleError(0.0213, 0.31, "rare", 20.0))
     assert "up to 2.13% over all rows" in sentence
-    assert "31% for predictions of rare (20 rows)" in sentence
+    assert "31% for predictions of class rare (20 rows)" in sentence
 
 
 def said(proba, y, seen, shift=None):
@@ -161,7 +162,10 @@ def test_every_reason_is_named():
 
 
 def test_shared_sentences_hold_the_numbers(hostile):
-    assert facts(hostile) == "400 rows, 6 classes"
+    facts = dict(audit_facts(hostile))
+    assert (facts["Rows"], facts["Classes"]) == ("400", "6")
+    assert "SHA-256 of the data" not in facts  # there is no file
+    assert headline_sentence(hostile).startswith("Before calibration: mean confidence ")
     assert f"{format_number(hostile.ks.before_error)} before" in ks_sentence(hostile)
     after = format_number(sum(hostile.decomposition.after))
     assert f"After calibration, log-loss {after} is the sum of" in decomposition_sentence(hostile)

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 import calibrant
+from calibrant._output import progress
 from calibrant._output.numbers import format_number
-from calibrant.report import summarize, to_html, to_json, to_markdown
+from calibrant.report import count_steps, summarize, to_html, to_json, to_markdown
 
 
 def test_the_verdict_follows_from_the_gain(report, data):
-    assert report.judgement == "good"
+    assert report.conclusion == "good"
     assert report.verdict.startswith("Overconfident: ")
     proba, _ = data
     labels = calibrant.datasets.draw_labels(proba, rng=0)
     unsure = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
-    assert unsure.judgement == "mixed"
+    assert unsure.conclusion == "mixed"
     assert "It is uncertain whether calibration" in unsure.verdict
 
 
@@ -119,3 +120,21 @@ def test_top_scores_are_rejected(data):
     top = calibrant.TopScores(order, np.log(np.take_along_axis(proba, order, 1)), n_classes=4)
     with pytest.raises(TypeError, match="TopScores hold the best 2"):
         summarize(labels, top, calibrator=calibrant.Identity())
+
+
+@pytest.mark.parametrize("is_held_out", [True, False])
+def test_the_steps_of_a_report_are_counted(data, monkeypatch, is_held_out):
+    started = []
+    token = progress._next_step.set(started.append)
+    try:
+        summarize(
+            data[1],
+            data[0],
+            calibrator=calibrant.TemperatureScaling(),
+            calibration=data if is_held_out else None,
+            cv=3,
+            n_resamples=19,
+        )
+    finally:
+        progress._next_step.reset(token)
+    assert len(started) == count_steps(0 if is_held_out else 3)

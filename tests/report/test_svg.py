@@ -1,73 +1,77 @@
-"""Charts drawn in Python: places, sizes, and what is said about them."""
+"""Primitives of charts: places, ticks and marks."""
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree
 
 import pytest
 
-from calibrant.report._content import Curve, Decomposition, KsGraph, Reliability
 from calibrant.report._svg import (
-    _ceiling,
-    _radius,
-    _tick,
-    _ticks,
-    counts_svg,
-    decomposition_svg,
-    ks_svg,
-    reliability_svg,
+    Plane,
+    band,
+    ceiling,
+    frame,
+    legend,
+    line,
+    point,
+    rectangle,
+    text,
+    tick_text,
+    ticks,
 )
 
-CURVE = Curve((0.2, 0.9), (0.1, 0.95), (0.0, 0.9), (0.4, 0.98), (1.0, 400.0))
-NOTHING = Curve((), (), (), (), ())
-DIAGRAM = Reliability("confidence", None, "Right?", CURVE, CURVE)
+PLANE = Plane(200, 100, (0.0, 10.0), (-1.0, 1.0), left=20, right=10, top=10, bottom=20)
 
 
-def drawings():
-    yield reliability_svg(DIAGRAM, 'a "label" & more')
-    yield reliability_svg(Reliability("confidence", None, "?", CURVE, NOTHING), "one is empty")
-    yield counts_svg(DIAGRAM, "rows")
-    yield ks_svg(KsGraph(0.1, 0.0, (0.0, 1.0), (0.0, -0.1), (0.0, 0.0)), "cumulative")
-    yield decomposition_svg(Decomposition("log_loss", (0.2, 0.5), (-0.01, 0.5)), "parts")
+def test_numbers_have_their_place_in_the_area():
+    assert (PLANE.across(0.0), PLANE.across(10.0)) == (20, 190)
+    assert (PLANE.up(-1.0), PLANE.up(1.0)) == (80, 10)
 
 
-@pytest.mark.parametrize("text", list(drawings()))
-def test_charts_are_well_formed_and_stay_inside(text):
-    root = ElementTree.fromstring(text)
-    width, height = map(float, root.attrib["viewBox"].split()[2:])
-    assert root.attrib["aria-label"]
-    for element in root.iter():
-        if element.tag == "circle":
-            assert 0 <= float(element.attrib["cx"]) <= width
-            assert 0 <= float(element.attrib["cy"]) <= height
-        if element.tag == "rect":
-            assert float(element.attrib["width"]) >= 0
-            assert float(element.attrib["x"]) + float(element.attrib["width"]) <= width
+def test_a_chart_is_well_formed_and_its_label_is_escaped():
+    parts = frame(PLANE, "x", "<y>"), legend(PLANE, [("band", "b")])
+    drawn = PLANE.drawn('a "label" & more', *parts)
+    root = ElementTree.fromstring(drawn)
+    assert root.attrib["aria-label"] == 'a "label" & more'
+    assert root.attrib["viewBox"] == "0 0 200 100"
+    assert "&lt;y&gt;" in drawn
 
 
-def test_points_are_sized_by_rows():
-    sizes = [
-        float(r) for r in re.findall(r'<circle cx[^>]* r="([\d.]+)"', reliability_svg(DIAGRAM, ""))
-    ]
-    assert sizes[0] < 3 < 8 < sizes[1]
-    assert _radius(100, 400) - _radius(0, 400) == pytest.approx(
-        (_radius(400, 400) - _radius(0, 400)) / 2
+def test_given_ticks_replace_round_numbers():
+    drawn = frame(PLANE, columns=[(5.0, "Monday")], rows=[(0.0, "")])
+    assert drawn.count("<text") == 1
+    assert ">Monday</text>" in drawn
+
+
+def test_lines_and_bands_pass_through_their_points():
+    assert line(PLANE, [(0.0, -1.0), (10.0, 1.0)], "a line") == (
+        '<path class="a line" d="M20.0 80.0L190.0 10.0"/>'
     )
+    assert line(PLANE, [], "a line") == ""
+    assert band(PLANE, [0.0, 10.0], [-1.0, -1.0], [1.0, 1.0]).count("L") == 3
 
 
-def test_points_say_their_values():
-    text = reliability_svg(DIAGRAM, "")
-    label = "before: mean probability 20%, observed frequency 10% (95% CI 0% to 40%), 1 row"
-    assert f"<title>{label}</title>" in text
+def test_series_differ_in_shape():
+    assert "<circle" in point(5, 5, 2, "after")
+    assert "<path" in point(5, 5, 2, "before few")
 
 
-def test_millions_of_rows_fit_beside_their_axis():
-    assert ">1.25M<" in _tick(0.0, 0.0, "end", 1_250_000.0)
-    assert ">750,000<" in _tick(0.0, 0.0, "end", 750_000.0)
+def test_bars_have_positive_sizes_and_a_tooltip():
+    drawn = rectangle(PLANE, (5.0, 0.0), (0.0, -0.5), "bar", "<5 rows>")
+    assert 'width="85.0" height="17.5"' in drawn
+    assert "<title>&lt;5 rows&gt;</title>" in drawn
+
+
+def test_texts_are_escaped_and_anchored():
+    assert text(1, 2, "<", "end") == '<text x="1.0" y="2.0" text-anchor="end">&lt;</text>'
+
+
+def test_large_numbers_fit_next_to_their_axis():
+    values = (1_250_000.0, 750_000.0, 2000.0, 0.25)
+    assert list(map(tick_text, values)) == ["1.25M", "750k", "2,000", "0.25"]
 
 
 def test_axes_have_round_numbers():
-    assert _ticks(0.0, 600.0) == [0.0, 200.0, 400.0, 600.0]
-    assert _ceiling(577.0) == 600.0
-    assert _ceiling(0.0123) == pytest.approx(0.0125)
+    assert ticks(0.0, 600.0) == [0.0, 200.0, 400.0, 600.0]
+    assert ceiling(577.0) == 600.0
+    assert ceiling(0.0123) == pytest.approx(0.0125)

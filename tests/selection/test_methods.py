@@ -12,7 +12,7 @@ import calibrant
 from calibrant.base import BaseBinaryCalibrator
 from calibrant.selection.methods import METHODS, default_methods, method_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "choose" / "calibrator.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "choose-calibrator.md"
 
 DESIGNED = [
     *("identity", "temperature", "ensemble-temperature", "bayesian-temperature", "vector"),

@@ -1,16 +1,16 @@
 """Fit calibrators inside other calibrators on some rows, and predict other rows with them.
 
-All cross-fitting is done here: `fit_folds` fits a clone on the training rows of each fold of a
-`FoldPlan`; `proba_of` and `proba_blocks` predict the held-out rows.
+This module does all cross-fitting. `fit_folds` fits a clone on the training rows of each fold of a
+`FoldPlan`. `proba_of` and `proba_blocks` predict the held-out rows.
 
 Calibrators of this package have the parameters ``inputs`` and ``classes``. Any other classifier
-with ``fit`` and ``predict_proba`` is accepted too. It is fitted to probabilities and column codes,
-and a class that was not in its training rows gets probability zero.
+with ``fit`` and ``predict_proba`` is also accepted. Such a classifier is fitted to probabilities
+and column codes. A class that was not in its training rows gets probability zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,20 +19,18 @@ from sklearn.base import clone
 from calibrant._data.fold_plan import FoldPlan
 from calibrant._data.sample import Sample
 from calibrant._kernels.blocks import CACHE_BLOCK, CALL_BLOCK, row_blocks
-from calibrant._kernels.simplex import as_proba
+from calibrant._kernels.simplex import as_proba, zero_absent
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator, Calibrator
 from calibrant.reductions import MulticlassToBinary
 
 _BLOCK_SHARE = 64
-"""A block has at most 1/64 of all predictions, or the usual size if that is larger. The temporary
-arrays of a calibrator are a few times as large as a block, and must be small compared with the
-output.
-"""
+"""A block has at most 1/64 of all predictions, or the usual size if the usual size is larger.
+Calibrators need temporary arrays of a few blocks, which must be small compared with the output. """
 
 
 def check_calibrator(calibrator: Any) -> Any:
-    """Return the calibrator if it has the methods of one; raise TypeError otherwise."""
+    """Return the calibrator, or raise a TypeError if it lacks the methods of a calibrator."""
     if isinstance(calibrator, type):
         name = calibrator.__name__
         raise TypeError(f"Expected a calibrator, got the class {name}. Pass {name}().")
@@ -52,8 +50,8 @@ def check_calibrator(calibrator: Any) -> Any:
 def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | None = None) -> Any:
     """Return an unfitted clone for this type of scores.
 
-    With more than two classes a binary calibrator is extended one-vs-rest, and rows are divided by
-    their sum.
+    With more than two classes, a binary calibrator is extended one-vs-rest, and rows are
+    normalized.
     """
     member = clone(check_calibrator(calibrator))
     if isinstance(member, BaseBinaryCalibrator) and n_classes > 2:
@@ -82,37 +80,53 @@ def fit_clone(calibrator: Any, sample: Sample, inputs: str, like: Any = None) ->
     return fit_on(adapted, sample, inputs)
 
 
-def fit_folds(calibrator: Any, plan: FoldPlan, inputs: str) -> list[Any]:
-    """Fit a calibrator of `set_up` once per fold, on the training rows of the fold."""
-    if not plan.n_folds:
-        return []
-    # Folds share most of their rows, so the first optimum is a good start for the other fits.
-    first = fit_clone(calibrator, plan.train(0), inputs)
-    others = (fit_clone(calibrator, plan.train(k), inputs, first) for k in range(1, plan.n_folds))
-    return [first, *others]
+def fit_folds(
+    calibrator: Any, plan: FoldPlan, inputs: str, start: Callable[[], None] | None = None
+) -> list[Any]:
+    """Fit a calibrator of `set_up` once per fold, on the training rows of the fold.
+
+    ``start`` is called before each fit.
+    """
+    fits: list[Any] = []
+    for fold in range(plan.n_folds):
+        if start is not None:
+            start()
+        # Folds share most of their rows, so the first optimum is a good start for the other fits.
+        fits.append(fit_clone(calibrator, plan.train(fold), inputs, *fits[:1]))
+    return fits
 
 
 def proba_of(
-    fitted: Any, scores: FloatArray, inputs: str, rows: IntArray | None = None
+    fitted: Any,
+    scores: FloatArray,
+    inputs: str,
+    rows: IntArray | None = None,
+    columns: Sequence[AnyArray] = (),
 ) -> FloatArray:
     """Predict probabilities of checked scores in float64, for all rows or some.
 
-    The memory is that of the output.
+    ``columns`` are other columns of the same rows, which few calibrators use. The function needs
+    little memory in addition to its output.
     """
     out = np.empty((len(scores) if rows is None else len(rows), scores.shape[1]))
-    for part, proba in proba_blocks(fitted, scores, inputs, rows):
+    for part, proba in proba_blocks(fitted, scores, inputs, rows, columns):
         out[part] = proba
     return out
 
 
 def proba_blocks(
-    fitted: Any, scores: FloatArray, inputs: str, rows: IntArray | None = None
+    fitted: Any,
+    scores: FloatArray,
+    inputs: str,
+    rows: IntArray | None = None,
+    columns: Sequence[AnyArray] = (),
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Yield probabilities of all rows or some in blocks, each with its slice."""
     n_rows = len(scores) if rows is None else len(rows)
     elements = _block_elements(fitted, n_rows * scores.shape[1])
     for part in row_blocks(n_rows, scores.shape[1], elements=elements):
-        yield part, _predict(fitted, scores[part if rows is None else rows[part]], inputs)
+        places = part if rows is None else rows[part]
+        yield part, _predict(fitted, scores[places], inputs, [c[places] for c in columns])
 
 
 def _block_elements(fitted: Any, size: int) -> int:
@@ -120,11 +134,13 @@ def _block_elements(fitted: Any, size: int) -> int:
     return min(most or CACHE_BLOCK, max(CACHE_BLOCK, size // _BLOCK_SHARE))
 
 
-def _predict(fitted: Any, scores: FloatArray, inputs: str) -> FloatArray:
+def _predict(
+    fitted: Any, scores: FloatArray, inputs: str, columns: Sequence[AnyArray]
+) -> FloatArray:
     if isinstance(fitted, Calibrator):
-        return fitted._proba_of(scores)
+        return fitted._present_proba_of(scores, *(columns if fitted._uses_columns else ()))
     out = np.zeros(scores.shape)
     # A classifier without classes_ has one column per class.
-    columns = getattr(fitted, "classes_", np.arange(scores.shape[1]))
-    out[:, np.asarray(columns, dtype=np.intp)] = fitted.predict_proba(as_proba(scores, inputs))
-    return out
+    known = getattr(fitted, "classes_", np.arange(scores.shape[1]))
+    out[:, np.asarray(known, dtype=np.intp)] = fitted.predict_proba(as_proba(scores, inputs))
+    return zero_absent(out, scores)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from calibrant._crossfit.members import fit_folds, proba_of, set_up
 from calibrant._data.fold_plan import RowFolds
-from calibrant._data.folds import as_folds, check_groups
+from calibrant._data.folds import Fold, as_folds, check_groups
 from calibrant._data.sample import ArraySample
 from calibrant._kernels.blocks import READ_BLOCK, row_blocks
 from calibrant._kernels.simplex import EPS, as_proba, brier_scores, log_floored, log_losses
@@ -20,7 +20,7 @@ from calibrant.multiclass import StructuredScaling
 
 
 class AnyCalibrator(Protocol):
-    """Interface of a calibrator: those of this package, or scikit-learn classifiers."""
+    """A calibrator of this package, or a scikit-learn classifier."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any: ...
 
@@ -31,8 +31,8 @@ class AnyCalibrator(Protocol):
 class ProperScore:
     """A proper score per row, its divergence, and its value for each possible true class.
 
-    ``of_block`` (m,) is the score, ``divergence`` (m,) the expected cost of predicting q if p is
-    true, and ``of_classes`` (m, K) the score if each class were the true one.
+    ``of_block`` (m,) is the score. ``divergence`` (m,) is the expected cost of predicting q if p is
+    the true distribution. ``of_classes`` (m, K) is the score for each possible true class.
     """
 
     of_block: Callable[[FloatArray, IntArray], FloatArray]
@@ -78,10 +78,10 @@ class PairedScores:
     """Scores of rows before and after recalibration, fold by fold, with the row weights.
 
     A row of weight 2 may occur twice, held out by two folds. ``excess`` estimates how much better
-    the best calibrator of the family is than one fitted on all rows. It is a grouped jackknife:
-    ``(J - 1) / J`` times the sum of the divergences of the J calibrators from their mean.
-    ``moments`` (2, m) are the first two moments of the gain of a row if its label is drawn from the
-    scores.
+    the best calibrator of the family is than one fitted on all rows. The excess is a grouped
+    jackknife: ``(J - 1) / J`` times the sum of the divergences of the J calibrators from their
+    mean. ``moments`` (2, m) are the first two moments of the gain of a row if its label is drawn
+    from the scores.
     """
 
     before: FloatArray
@@ -97,10 +97,47 @@ class PairedScores:
 
 
 def _seed_of(rng: Rng) -> int:
-    """Return a seed: an int is used as it is, a generator is advanced, None gives a new seed."""
+    """Return a seed.
+
+    An int is returned unchanged, a generator is advanced, and None returns a new seed.
+    """
     if isinstance(rng, int | np.integer):
         return int(rng)
     return int(np.random.default_rng(rng).integers(2**63))
+
+
+class CrossFit(NamedTuple):
+    """Folds of rows in memory, and a calibrator for each that was fitted on the other rows."""
+
+    folds: list[Fold]
+    plan: RowFolds
+    calibrators: list[Any]
+
+
+def cross_fit(
+    data: Predictions,
+    calibrator: AnyCalibrator | None,
+    *,
+    inputs: str,
+    cv: Any,
+    rng: Rng,
+    groups: Any,
+) -> CrossFit:
+    """Fit a calibrator to checked predictions without each fold.
+
+    The default calibrator is `StructuredScaling`, the strongest known default for several classes.
+    """
+    scores, y, weight, _ = data
+    codes = check_groups(groups, len(y))
+    folds = as_folds(cv, scores, y, weight, _seed_of(rng), codes)
+    if len(folds) < 2:
+        raise ValueError(
+            f"Cross-fitting needs at least 2 rows of positive weight, got "
+            f"{np.count_nonzero(weight)}. Pass more rows."
+        )
+    chosen = StructuredScaling() if calibrator is None else calibrator
+    plan = RowFolds(ArraySample(scores, y, weight, groups=codes), folds)
+    return CrossFit(folds, plan, fit_folds(set_up(chosen, inputs, scores.shape[1]), plan, inputs))
 
 
 def paired_scores(
@@ -115,24 +152,17 @@ def paired_scores(
 ) -> PairedScores:
     """Score checked predictions before and after recalibration by calibrators fitted on other rows.
 
-    The default calibrator is `StructuredScaling`, the strongest known default for several classes.
+    The default calibrator is that of `cross_fit`.
     """
     rule = SCORES[check_option(score, "score", tuple(SCORES))]
-    scores, y, weight, _ = data
-    codes = check_groups(groups, len(y))
-    folds = as_folds(cv, scores, y, weight, _seed_of(rng), codes)
-    if len(folds) < 2:
-        raise ValueError(
-            f"Cross-fitting needs at least 2 rows of positive weight, got "
-            f"{np.count_nonzero(weight)}. Pass more rows."
-        )
-    chosen = StructuredScaling() if calibrator is None else calibrator
-    plan = RowFolds(ArraySample(scores, y, weight, groups=codes), folds)
-    calibrators = fit_folds(set_up(chosen, inputs, scores.shape[1]), plan, inputs)
+    scores, y = data.scores, data.y
+    folds, _, calibrators = cross_fit(
+        data, calibrator, inputs=inputs, cv=cv, rng=rng, groups=groups
+    )
     parts = [
         _score_block(rule, calibrators, number, scores[rows], y[rows], inputs)
         for number, fold in enumerate(folds)
-        # In blocks of rows, because the predictions of all calibrators are in memory at once.
+        # Process rows in blocks, because the predictions of all calibrators are in memory at once.
         for block in row_blocks(len(fold.held_out), scores.shape[1], elements=READ_BLOCK)
         for rows in [fold.held_out[block]]
     ]
@@ -149,7 +179,7 @@ def _score_block(
     y: IntArray,
     inputs: str,
 ) -> FloatArray:
-    """Scores before and after, excess and moments of the gain for some rows, (5, m).
+    """Return scores before and after, excess and moments of the gain for some rows, (5, m).
 
     ``number`` is the index of the calibrator that was fitted without these rows.
     """

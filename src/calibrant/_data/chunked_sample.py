@@ -26,8 +26,8 @@ from calibrant._validation import (
     shortened,
     warn_data,
 )
-from calibrant._validation._labels import as_labels, check_classes, encode_labels
-from calibrant._validation._score_hints import LOGITS_HINT, ScoreHints
+from calibrant._validation.labels import as_labels, check_classes, encode_labels
+from calibrant._validation.score_hints import LOGITS_HINT, ScoreHints
 
 Change = Callable[[ArraySample], ArraySample]
 """A function of the rows of a chunk."""
@@ -83,9 +83,9 @@ class ChunkReader(NamedTuple):
 def reader_for(
     source: ChunkSource, classes: LabelsLike | None, inputs: str, **options: Any
 ) -> ChunkReader:
-    """The reader of a source, which encodes the labels of all chunks alike.
+    """Return the reader of a source, which encodes the labels of all chunks in the same way.
 
-    Labels that are not integers are collected first, unless the classes are known.
+    If the classes are unknown and labels are not integers, a first pass collects the labels.
     """
     n_classes, names = source.n_columns, source.classes
     if names is not None:
@@ -99,16 +99,16 @@ def reader_for(
 
 
 def _check_same_classes(names: AnyArray, classes: LabelsLike | None, n_classes: int) -> None:
-    """Raise if the classes of the user are not those in the names of the columns."""
+    """Raise if the classes that the user passed differ from the names of the columns."""
     if classes is not None and not np.array_equal(check_classes(classes, n_classes), names):
         raise ValueError(
             f"classes are {shortened(check_classes(classes, n_classes))}, but the columns are "
-            f"named after {shortened(names)}. Do not pass classes, or pass these."
+            f"named after {shortened(names)}. Remove classes=, or pass these names."
         )
 
 
 def _check_chunk_weight(weight: Any, n_rows: int, start: int) -> FloatArray:
-    """Weights of a chunk, all of which may be zero."""
+    """Return the weights of a chunk. All weights may be zero."""
     if weight is None or np.any(weight):
         return check_weight(weight, n_rows, first_row=start)
     return np.zeros(n_rows)
@@ -121,13 +121,13 @@ class _Counts(NamedTuple):
     class_weights: FloatArray
     class_rows: list[tuple[int, IntArray]]
     n_weighted: int
-    """Rows of a weight other than 0 and 1."""
+    """Number of rows with a weight other than 0 and 1."""
     n_impossible: int
-    """Rows of positive weight whose true class has the score zero, or -inf."""
+    """Number of rows of positive weight whose true class has probability zero."""
     n_changed: int
-    """Chunks whose scores were not accepted as they are, so every pass must check them again."""
-    summary: list[tuple[FloatArray, IntArray, FloatArray]]
-    """Rows for a summary, if the number of all rows was known before."""
+    """Chunks whose scores were repaired, so every pass must repair them again."""
+    summary: list[tuple[AnyArray, ...]]
+    """Rows for a summary, if the number of rows was known before the pass."""
     notes: list[str]
     """Messages about repaired scores, chunk by chunk."""
 
@@ -144,7 +144,7 @@ def _count_chunk(reader: ChunkReader, places: IntArray, chunk: Chunk) -> tuple[A
 
 
 def _ignore(note: str) -> None:
-    """Rows that were repaired in the first pass are repaired silently in later ones."""
+    """Do nothing, because the first pass has already warned about repaired rows."""
 
 
 class _CheckedSource:
@@ -159,14 +159,14 @@ class _CheckedSource:
 
     @cached_property
     def counts(self) -> _Counts:
-        """Sums over all rows, which is one pass; later passes trust the rows that were checked."""
+        """Sum over all rows in one pass. Later passes do not check rows again."""
         places = summary_places(self.source.n_rows or 0, self.reader.n_classes)
         counts = _Counts(*self.add_up(partial(_count_chunk, self.reader, places)))
         if not counts.class_weights.sum() > 0:
             raise ValueError(
                 "All sample weights are zero. At least one row needs a positive weight."
             )
-        # One warning, for the first chunk, is enough for all chunks and later passes.
+        # Warn only about the first chunk, not about other chunks and later passes.
         for note in counts.notes[:1]:
             warn_data(note)
         self.reader = self.reader._replace(is_trusted=not counts.n_changed, note=_ignore)
@@ -190,7 +190,8 @@ class ChunkedSample(Sample):
     ) -> None:
         self._source, self._changes = source, changes
         self._origin = origin
-        """A sample with the same labels and weights, which are counted once for both."""
+        """Return a sample with the same labels and weights, which are counted once for both
+        samples."""
 
     @property
     def n_columns(self) -> int:
@@ -261,7 +262,7 @@ class ChunkedSample(Sample):
         return self.rescored(partial(_transform_chunk, function))
 
     def rescored(self, function: Change) -> ChunkedSample:
-        """``function`` of each chunk, which changes only the scores of its rows."""
+        """Apply ``function`` to each chunk. It changes only the scores of rows."""
         return ChunkedSample(self._source, (*self._changes, function), self._origin or self)
 
     def claims(self, notion: Any, cuts: FloatArray | None = None) -> Any:
@@ -269,7 +270,7 @@ class ChunkedSample(Sample):
 
 
 def as_chunked_sample(source: ChunkSource, reader: ChunkReader) -> ChunkedSample:
-    """The rows of a source, which are checked when they are first read."""
+    """Return a sample of the rows of a source, which are checked when they are first read."""
     return ChunkedSample(_CheckedSource(source, reader))
 
 
@@ -291,6 +292,6 @@ def _class_weights_of(chunk: ArraySample) -> FloatArray:
 
 
 def _transform_chunk(function: Transform, chunk: ArraySample) -> ArraySample:
-    # Block by block when the rows are needed, because a pass needs them once.
+    # Convert rows block by block when they are read, because a pass needs each row once.
     u = LazyRows(chunk.u, function) if isinstance(chunk.u, np.ndarray) else chunk.u.map(function)
     return chunk.with_scores(u)

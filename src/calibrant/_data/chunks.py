@@ -1,6 +1,4 @@
-"""Chunked data as users have them: the chunks of a dask array, the blocks of a file or of an
-iterator.
-"""
+"""Chunked data that users pass: chunks of a dask array, and blocks of a file or of an iterator."""
 
 from __future__ import annotations
 
@@ -14,10 +12,10 @@ from calibrant._typing import AnyArray
 
 
 class Chunk(NamedTuple):
-    """Consecutive rows as the user has them.
+    """Consecutive rows as the user passed them.
 
-    ``weight`` is None if rows have no weights. ``start`` is the number of the first row, and
-    ``groups`` holds group columns if they were asked for.
+    ``weight`` is None if rows have no weights. ``start`` is the number of the first row. ``groups``
+    contains the group columns if the caller requested them.
     """
 
     scores: Any
@@ -31,7 +29,7 @@ class ChunkSource(ABC):
     """Rows with labels that can be read chunk by chunk, any number of times."""
 
     classes: AnyArray | None = None
-    """Labels of the columns, if the source knows them."""
+    """Labels of the columns, if they are known."""
 
     n_rows: int | None = None
     """Number of rows, if it is known before they are read."""
@@ -43,20 +41,20 @@ class ChunkSource(ABC):
 
     @abstractmethod
     def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterable[Any]:
-        """``function`` of each chunk, in row order: one pass.
+        """Apply ``function`` to each chunk in row order, in one pass.
 
-        The function may run in other processes and more than once, so it and its results must be
-        picklable and must not depend on other state.
+        The function may run in other processes and more than once. The function and its results
+        must be picklable and must not depend on other state.
         """
 
     def add_up(
         self, function: Callable[[Chunk], Any], add: Callable[[Any, Any], Any] = add_results
     ) -> Any:
-        """Sum of ``function(chunk)``, added in pairs in row order: one pass."""
+        """Sum ``function(chunk)`` in one pass, by adding pairs in row order."""
         return sum_in_pairs(self.map_chunks(function), add)
 
     def distinct_labels(self) -> AnyArray | None:
-        """Sorted distinct labels; None if labels are integers, which name columns by number."""
+        """Return the sorted distinct labels, or None if labels are integers (column numbers)."""
         return None
 
 
@@ -70,22 +68,29 @@ class ChunkedScores(ABC):
 
     @property
     def n_features(self) -> int:
-        """Number of columns as the user passed them: 1 if there is one score per row."""
+        """Number of columns that the user passed: 1 if there is one score per row."""
         return self.n_columns
 
     @abstractmethod
     def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> ChunkSource:
-        """The chunks with their labels, weights and group columns."""
+        """Return the chunks with their labels, weights and group columns."""
 
-    def map(self, function: Callable[[Any], Any], shape: tuple[int, ...], dtype: Any) -> Any:
-        """``function`` of the scores of each chunk, computed when the chunks are read.
+    def map(
+        self,
+        function: Callable[..., Any],
+        shape: tuple[int, ...],
+        dtype: Any,
+        columns: tuple[Any, ...] = (),
+    ) -> Any:
+        """Apply ``function`` to the scores of each chunk when the chunks are read.
 
-        ``shape`` is the shape of a result without its first axis.
+        ``shape`` is the shape of a result without its first axis. ``columns`` are other columns of
+        the same rows, which the function gets after the scores.
         """
-        return MappedScores(self, function, shape[0] if shape else 1)
+        return MappedScores(self, function, shape[0] if shape else 1, columns)
 
     def __iter__(self) -> Iterator[Any]:
-        """The scores of each chunk, in row order: one pass."""
+        """Yield the scores of each chunk in row order, in one pass."""
         return iter(self.source(None).map_chunks(_scores_of))
 
     def __array__(self, *_: Any, **__: Any) -> Any:
@@ -99,24 +104,34 @@ class MappedScores(ChunkedScores):
     """Chunked scores to which a function is applied when they are read."""
 
     def __init__(
-        self, scores: ChunkedScores, function: Callable[[Any], Any], n_columns: int
+        self,
+        scores: ChunkedScores,
+        function: Callable[..., Any],
+        n_columns: int,
+        columns: tuple[Any, ...] = (),
     ) -> None:
         self._scores, self._function, self._n_columns = scores, function, n_columns
+        self._columns = columns
 
     @property
     def n_columns(self) -> int:
         return self._n_columns
 
     def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> ChunkSource:
-        return _MappedSource(self._scores.source(y, weight, groups), self._function, self.n_columns)
+        source = self._scores.source(y, weight, (*self._columns, *groups))
+        return _MappedSource(source, self._function, self.n_columns, len(self._columns))
 
     def __repr__(self) -> str:
         return f"<{self._function!r} of {self._scores!r}>"
 
 
 class _MappedSource(ChunkSource):
-    def __init__(self, source: ChunkSource, function: Callable[[Any], Any], n_columns: int) -> None:
+    def __init__(
+        self, source: ChunkSource, function: Callable[..., Any], n_columns: int, n_extra: int
+    ) -> None:
         self._source, self._function, self._n_columns = source, function, n_columns
+        self._n_extra = n_extra
+        """Number of the first group columns that only the function gets."""
         self.classes, self.n_rows = source.classes, source.n_rows
 
     @property
@@ -124,7 +139,8 @@ class _MappedSource(ChunkSource):
         return self._n_columns
 
     def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterable[Any]:
-        return self._source.map_chunks(partial(_apply_to_scores, self._function, function))
+        rule = partial(_apply_to_scores, self._function, self._n_extra, function)
+        return self._source.map_chunks(rule)
 
     def distinct_labels(self) -> AnyArray | None:
         return self._source.distinct_labels()
@@ -135,6 +151,7 @@ def _scores_of(chunk: Chunk) -> Any:
 
 
 def _apply_to_scores(
-    change: Callable[[Any], Any], function: Callable[[Chunk], Any], chunk: Chunk
+    change: Callable[..., Any], n_extra: int, function: Callable[[Chunk], Any], chunk: Chunk
 ) -> Any:
-    return function(chunk._replace(scores=change(chunk.scores)))
+    scores = change(chunk.scores, *chunk.groups[:n_extra])
+    return function(chunk._replace(scores=scores, groups=chunk.groups[n_extra:]))

@@ -1,12 +1,13 @@
-"""dask arrays: chunks of rows, each checked and summed where it is stored.
+"""Read dask arrays, whose chunks are checked and summed where they are stored.
 
-Sums over rows are computed chunk by chunk by the scheduler that the user chose, and added in pairs
-in row order, so the client receives a single sum.
+The scheduler that the user chose computes sums chunk by chunk and adds them in pairs in row order.
+So the client receives a single sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -15,18 +16,19 @@ import numpy as np
 from calibrant._data.chunks import Chunk, ChunkedScores, ChunkSource
 from calibrant._kernels.blocks import add_results, sum_in_pairs
 from calibrant._typing import AnyArray
-from calibrant._validation._labels import as_labels
+from calibrant._validation.labels import as_labels
 
 _GROUP_SIZE = 4
-"""Sums that one task adds up. More would wait for each other in a worker's memory; fewer would
-mean more tasks, each of which costs the scheduler a millisecond."""
+"""Number of sums that one task adds up. More sums would wait in the memory of a worker. Fewer sums
+would need more tasks, each of which costs the scheduler a millisecond."""
 
 _PATIENCE = 10
-"""Seconds that a cluster may have no workers: a worker that died is often replaced."""
+"""Number of seconds without workers after which an error is raised. A worker that failed is often
+replaced within this time."""
 
 
 def is_dask(data: Any) -> bool:
-    """Whether data is a dask array or data frame; dask is not imported to find out."""
+    """Return whether data is a dask array or data frame, without importing dask."""
     return type(data).__module__.startswith(("dask.array", "dask.dataframe"))
 
 
@@ -52,8 +54,14 @@ class DaskScores(ChunkedScores):
     def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> DaskSource:
         return DaskSource(self, y, weight, groups)
 
-    def map(self, function: Callable[[Any], Any], shape: tuple[int, ...], dtype: Any) -> Any:
-        """A dask array of ``function`` of each chunk."""
+    def map(
+        self,
+        function: Callable[..., Any],
+        shape: tuple[int, ...],
+        dtype: Any,
+        columns: tuple[Any, ...] = (),
+    ) -> Any:
+        """Return a dask array with ``function`` applied to each chunk and its rows of columns."""
         rows = self.rows
         if dtype is None:
             dtype = np.float32 if rows.dtype == np.float32 else np.float64
@@ -61,7 +69,24 @@ class DaskScores(ChunkedScores):
         meta = np.empty((0,) * len(chunks), dtype=dtype)
         axes: dict[str, int] = {"new_axis": 1} if rows.ndim < len(chunks) else {}
         axes |= {"drop_axis": 1} if rows.ndim > len(chunks) else {}
-        return rows.map_blocks(function, dtype=dtype, chunks=chunks, meta=meta, **axes)
+        options = {"dtype": dtype, "chunks": chunks, "meta": meta, **axes}
+        if not columns:
+            return rows.map_blocks(function, **options)
+        # Blocks are aligned by their last axes, so a column needs one axis for each of the scores.
+        tables = [_as_table(column, rows) for column in columns]
+        return rows.map_blocks(partial(_apply_with_columns, function), *tables, **options)
+
+
+def _as_table(column: Any, rows: Any) -> Any:
+    """A column as a dask array with the chunks and the number of axes of the scores."""
+    from dask.array import asarray
+
+    values = asarray(as_dask_or_array(column)).rechunk((rows.chunks[0],))
+    return values[:, None] if rows.ndim == 2 else values
+
+
+def _apply_with_columns(function: Callable[..., Any], scores: Any, *tables: Any) -> Any:
+    return function(scores, *(table.reshape(-1) for table in tables))
 
 
 class DaskSource(ChunkSource):
@@ -103,7 +128,7 @@ class DaskSource(ChunkSource):
         return compute(sums[0])
 
     def _tasks(self, function: Callable[[Chunk], Any]) -> list[Any]:
-        """``function`` of each chunk, delayed."""
+        """Return a delayed task per chunk that applies ``function``."""
         from dask import delayed
 
         shared, apply = delayed(function, pure=False), delayed(_apply_to_chunk)
@@ -124,7 +149,7 @@ class DaskSource(ChunkSource):
 
 
 def whole_rows(scores: Any) -> Any:
-    """A dask array whose chunks hold whole rows and have known lengths."""
+    """Return a dask array whose chunks contain whole rows and have known lengths."""
     scores = as_dask(scores)
     if scores.ndim not in (1, 2):
         raise ValueError(
@@ -141,19 +166,19 @@ def whole_rows(scores: Any) -> Any:
 
 
 def as_dask(data: Any) -> Any:
-    """A dask array, or the columns of a dask data frame, whose partitions are counted."""
+    """Return a dask array, or the columns of a dask data frame with known partition lengths."""
     return data if hasattr(data, "chunks") else data.to_dask_array(lengths=True)
 
 
 def as_dask_or_array(column: Any) -> Any:
-    """A column of dask as a dask array, other columns as NumPy arrays; None stays None."""
+    """Return a dask column as a dask array, another column as a NumPy array, and None as None."""
     if is_dask(column):
         return as_dask(column)
     return None if column is None else as_labels(column)
 
 
 def compute(task: Any) -> Any:
-    """The result of a delayed task, by the user's scheduler; an error if all workers are gone."""
+    """Compute a delayed task with the user's scheduler. Raises an error if all workers are gone."""
     from dask.base import get_scheduler
 
     client: Any = getattr(get_scheduler(), "__self__", None)
@@ -186,7 +211,7 @@ _KILLED = (
 
 
 def _split(column: Any, sizes: tuple[int, ...]) -> list[Any]:
-    """A column of labels, weights or groups, split like the chunks of the scores."""
+    """Split a column of labels, weights or groups like the chunks of the scores."""
     if column is None:
         return [None] * len(sizes)
     if len(column) != sum(sizes):

@@ -1,6 +1,7 @@
 """Folds of a sample in memory or in chunks.
 
-Rows in memory are assigned to folds by `calibrant._data.folds`, chunked rows by their row number.
+`calibrant._data.folds` assigns rows in memory to folds. Chunked rows are assigned by their row
+number.
 """
 
 from __future__ import annotations
@@ -13,26 +14,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._data.folds import Fold, as_folds, folds_for
-from calibrant._data.sample import ArraySample, Sample
+from calibrant._data.sample import ArraySample, Sample, join_rows
 from calibrant._kernels.blocks import sum_in_pairs
-from calibrant._typing import FloatArray, IntArray, Rng
+from calibrant._typing import AnyArray, FloatArray, IntArray, Rng
 from calibrant._validation import check_count
 
 N_GROUPS = 5
-"""Groups of held-out rows if a single fold is evaluated."""
+"""Number of groups of held-out rows if a single fold is evaluated."""
 
 MOST_HELD_OUT = 2**16
-"""Maximum number of chunked rows in a single evaluated fold. About a hundred bytes per row are
-gathered in one process, and more rows would not change the third digit of the weights."""
+"""Maximum number of chunked rows in a single evaluated fold. One process gathers about a hundred
+bytes per row. More rows would not change the third digit of the weights."""
 
 _RUN_LENGTH = 60
-"""Consecutive chunked rows that stay in one fold, so nested fits can split them again."""
+"""Number of consecutive chunked rows that stay in one fold, so nested fits can split them again."""
 
 
 class HeldOut(NamedTuple):
-    """Held-out rows of a fold, in memory, and the group of each.
+    """Held-out rows of a fold, in memory, with a group number per row.
 
-    Weights of an ensemble that were fitted on other groups can be evaluated on a group.
+    A group can evaluate ensemble weights that were fitted on the other groups.
     """
 
     fold: int
@@ -41,27 +42,35 @@ class HeldOut(NamedTuple):
 
 
 class FoldPlan(ABC):
-    """Rows to fit on and rows to evaluate on, fold by fold."""
+    """The training rows and the held-out rows of each fold."""
 
     n_folds: int
-    """Folds that are evaluated."""
+    """Number of folds that are evaluated."""
 
     @abstractmethod
     def train(self, fold: int) -> Sample:
-        """The rows to fit on if this fold is evaluated."""
+        """Return the training rows of a fold."""
 
     @abstractmethod
     def sum_held_out(self, function: Callable[[HeldOut], Any]) -> Any:
-        """Sum of ``function`` over the held-out rows of all folds: one pass."""
+        """Sum ``function`` over the held-out rows of all folds in one pass."""
+
+    @abstractmethod
+    def rescored(self, score: Callable[[int, ArraySample], FloatArray]) -> Sample:
+        """The rows with new scores ``score(fold, rows)`` of the fold in which they are held out.
+
+        The number of this fold is one more column of the rows. If a single fold is evaluated, the
+        rows to fit on are scored by it too, and have the number -1.
+        """
 
     @property
     @abstractmethod
     def ratios(self) -> FloatArray:
-        """Weight of the held-out rows relative to the rows of the fit, for each fold."""
+        """Return the ratio of held-out weight to training weight of each fold."""
 
     @property
     def trains(self) -> list[Sample]:
-        """The rows to fit on, for each fold."""
+        """Yield the training rows of each fold."""
         return [self.train(fold) for fold in range(self.n_folds)]
 
 
@@ -78,6 +87,11 @@ class RowFolds(FoldPlan):
     def sum_held_out(self, function: Callable[[HeldOut], Any]) -> Any:
         return sum_in_pairs(function(self._held_out(fold)) for fold in range(self.n_folds))
 
+    def rescored(self, score: Callable[[int, ArraySample], FloatArray]) -> Sample:
+        parts = [(number, self._held_out(number).rows) for number in range(self.n_folds)]
+        parts += [(-1, self.train(0))] if self.n_folds == 1 else []
+        return join_rows([_rescored_columns(score, *part) for part in parts])
+
     def _held_out(self, number: int) -> HeldOut:
         fold = self._folds[number]
         rows = self._sample.subset(fold.held_out, fold.held_out_weight)
@@ -90,8 +104,16 @@ class RowFolds(FoldPlan):
         return np.array([f.held_out_weight.sum() / f.fit_weight.sum() for f in self._folds])
 
 
+def _rescored_columns(
+    score: Callable[[int, ArraySample], FloatArray], number: int, rows: ArraySample
+) -> tuple[AnyArray, ...]:
+    """Columns of a sample with new scores, and with the number of a fold; -1 for no fold."""
+    _, *others = rows.columns_of(np.arange(rows.shape[0]))
+    return score(max(number, 0), rows), *others, np.full(rows.shape[0], number)
+
+
 def _split_groups(rows: ArraySample) -> IntArray:
-    """Groups of rows by their content; a row with an integer weight is in one group."""
+    """Assign rows to groups by their content. A row with an integer weight is in one group."""
     group = np.zeros(len(rows.y), dtype=np.intp)
     folds = as_folds(N_GROUPS, np.asarray(rows.u), rows.y, rows.weight, None)
     for number, fold in enumerate(folds):
@@ -100,7 +122,10 @@ def _split_groups(rows: ArraySample) -> IntArray:
 
 
 class _NumberRule(NamedTuple):
-    """Row i belongs to fold ``i // run mod n_folds``, of which the first ``n_evaluated`` count."""
+    """Assign row i to fold ``i // run mod n_folds``.
+
+    Only the first ``n_evaluated`` folds are evaluated.
+    """
 
     n_folds: int
     n_evaluated: int
@@ -110,7 +135,7 @@ class _NumberRule(NamedTuple):
         return (chunk.start + np.arange(chunk.shape[0])) // self.run % self.n_folds
 
     def without(self, fold: int, chunk: ArraySample) -> ArraySample:
-        """The rows of a chunk with weight zero for those of a fold."""
+        """Return the rows of a chunk, with weight zero for the rows of a fold."""
         return chunk.weighted(np.where(self.fold(chunk) == fold, 0.0, chunk.weight))
 
     def sum_held_out(self, function: Callable[[HeldOut], Any], chunk: ArraySample) -> Any:
@@ -127,12 +152,26 @@ class _NumberRule(NamedTuple):
             group = (chunk.start + places) // self.n_folds % N_GROUPS
         return HeldOut(number, chunk.subset(places), group)
 
+    def rescored(
+        self, score: Callable[[int, ArraySample], FloatArray], chunk: ArraySample
+    ) -> ArraySample:
+        """The rows of a chunk in their order, with new scores and the number of the fold."""
+        fold = self.fold(chunk)
+        fold[fold >= self.n_evaluated] = -1
+        scores = np.empty(chunk.shape)
+        for number in np.unique(fold).tolist():
+            places = np.flatnonzero(fold == number)
+            scores[places] = score(max(number, 0), chunk.subset(places))
+        rows = chunk.with_scores(scores)
+        rows.columns = (*chunk.columns, fold)
+        return rows
+
     def weights(self, chunk: ArraySample) -> FloatArray:
         return np.bincount(self.fold(chunk), chunk.weight, self.n_folds)[: self.n_evaluated]
 
 
 class NumberedFolds(FoldPlan):
-    """Folds of chunked rows, by the number of the row."""
+    """Folds of chunked rows, which are assigned by row number."""
 
     def __init__(self, sample: Sample, rule: _NumberRule) -> None:
         self._sample, self._rule, self.n_folds = sample, rule, rule.n_evaluated
@@ -142,6 +181,9 @@ class NumberedFolds(FoldPlan):
 
     def sum_held_out(self, function: Callable[[HeldOut], Any]) -> Any:
         return self._sample.sum_chunks(partial(self._rule.sum_held_out, function))
+
+    def rescored(self, score: Callable[[int, ArraySample], FloatArray]) -> Sample:
+        return self._sample.rescored(partial(self._rule.rescored, score))
 
     @cached_property
     def ratios(self) -> FloatArray:
@@ -158,9 +200,9 @@ def plan_folds(
     one_fold: bool = False,
     by_runs: bool = False,
 ) -> FoldPlan:
-    """Folds of a sample: by content if its rows are in memory, else by the number of the row.
+    """Plan the folds of a sample: by content if its rows are in memory, else by row number.
 
-    ``one_fold`` evaluates one of the folds only, unless ``cv`` is a splitter. If rows are chunked,
+    ``one_fold`` evaluates only one of the folds, unless ``cv`` is a splitter. If rows are chunked,
     this fold has at most `MOST_HELD_OUT` rows. ``by_runs`` keeps consecutive chunked rows together.
     """
     is_number = cv is None or isinstance(cv, int | np.integer)
@@ -170,14 +212,14 @@ def plan_folds(
         return RowFolds(rows, folds[:1] if one_fold and is_number else folds)
     if not is_number:
         raise TypeError(
-            f"Chunked data are assigned to folds by row number, so cv must be a number of folds; "
+            "Chunked data are assigned to folds by row number, so cv must be a number of folds, "
             f"got {cv!r}. Pass cv=5, for example."
         )
     n_folds = folds_for(sample.total) if cv is None else check_count(cv, "cv", minimum=2)
     if one_fold:
         n_folds = max(n_folds, -(-sample.shape[0] // MOST_HELD_OUT))
     n_folds = min(n_folds, sample.shape[0])
-    if n_folds < 2:  # one row has no folds
+    if n_folds < 2:  # a single row cannot be split into folds
         return NumberedFolds(sample, _NumberRule(1, 0, 1))
     run = int(np.clip(sample.shape[0] // (4 * n_folds), 1, _RUN_LENGTH)) if by_runs else 1
     return NumberedFolds(sample, _NumberRule(n_folds, 1 if one_fold else n_folds, run))

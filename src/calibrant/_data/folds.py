@@ -2,7 +2,7 @@
 
 A weight of 2 is equivalent to duplicating the row, a weight of 0 to removing it, and the order of
 rows does not matter. Rows are therefore sorted by their content first. Then every copy is assigned
-to a fold at random, so a row of weight 3 may have weight 2 in one fold and weight 1 in another.
+to a fold at random. So a row of weight 3 may have weight 2 in one fold and weight 1 in another.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import as_array, as_seed, check_count, raise_if_missing, warn_data
 
 _MAX_COPIES = 2**24
-"""Maximum number of copies that are assigned one by one, which take half a gigabyte. Above, every
-row is assigned once and keeps its weight."""
+"""Maximum number of copies that are assigned one by one. They take half a gigabyte. With more
+copies, every row is assigned once and keeps its weight."""
 
 
 FEW_ROWS = 100
-"""With fewer rows, every row that is added improves a calibrator noticeably: use more folds."""
+"""With fewer rows, every additional row improves a calibrator noticeably, so more folds are
+used."""
 
 
 class Fold(NamedTuple):
-    """Rows to fit on and held-out rows, with their weights.
+    """Training rows and held-out rows, with their weights.
 
-    ``fit_groups`` are the groups of the rows to fit on, if there are groups, for nested folds.
+    If there are groups, ``fit_groups`` are the groups of the training rows, for nested folds.
     """
 
     fit: IntArray
@@ -39,7 +40,7 @@ class Fold(NamedTuple):
 
 
 def check_groups(groups: Any, n_samples: int) -> IntArray | None:
-    """Group codes of the rows; None if there are no groups."""
+    """Return the group codes of the rows, or None if there are no groups."""
     if groups is None:
         return None
     names = as_array(groups)
@@ -51,7 +52,7 @@ def check_groups(groups: Any, n_samples: int) -> IntArray | None:
     raise_if_missing(groups, names, "group")
     codes: IntArray = np.unique(names, return_inverse=True)[1]
     if codes.max() < 1:
-        raise ValueError("groups has only one group, but folds need at least two groups.")
+        raise ValueError("groups has only one distinct value, but folds need at least two groups.")
     return codes
 
 
@@ -63,11 +64,11 @@ def as_folds(
     random_state: Rng,
     groups: IntArray | None = None,
 ) -> list[Fold]:
-    """Folds for ``cv``: an integer, None, a scikit-learn splitter or an iterable of row pairs.
+    """Make folds from an integer, None, a scikit-learn splitter or an iterable of row pairs.
 
     If ``cv`` is an integer or None, rows or whole ``groups`` are assigned to folds at random.
     ``random_state=None`` means seed 0. ``cv=None`` chooses the number of folds by the number of
-    rows. A splitter gets the groups. Folds without rows to fit on or without held-out rows are
+    rows. A splitter gets the groups. Folds without training rows or without held-out rows are
     removed, so a single row has no folds.
     """
     seed = as_seed(random_state) or 0
@@ -95,11 +96,11 @@ def folds_for(n_samples: float) -> int:
 def stratified_rows(
     cv: int, codes: IntArray, groups: IntArray | None = None
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """Stratified folds of rows, to train a classifier and to score held-out rows.
+    """Make stratified folds to train a classifier and to score held-out rows.
 
     Every class is in every fold if it has enough rows. There are at most as many folds as the
-    largest class has rows. ``groups`` stay together. Classifiers should see all classes;
-    calibrators are evaluated on the folds of `as_folds` instead.
+    largest class has rows. ``groups`` stay together. Stratification ensures that classifiers are
+    trained on all classes. Calibrators are evaluated on the folds of `as_folds` instead.
     """
     n_folds = check_count(cv, "cv", minimum=2)
     most = int(np.bincount(codes).max())
@@ -117,7 +118,7 @@ def stratified_rows(
     n_folds = min(n_folds, most)
     if groups is not None:
         strata = _strata(codes, n_folds)
-        from sklearn.model_selection import StratifiedGroupKFold  # takes half a second
+        from sklearn.model_selection import StratifiedGroupKFold  # this import takes half a second
 
         yield from StratifiedGroupKFold(n_folds).split(np.zeros(len(codes)), strata, groups)
         return
@@ -129,7 +130,8 @@ def stratified_rows(
 def _warn_rare(codes: IntArray, n_folds: int, most: int) -> None:
     """Warn about classes with fewer rows than folds.
 
-    They are allowed, because calibrators have a column for every class, whatever a fold contains.
+    Rare classes are allowed, because calibrators have a column for every class, even if a fold
+    lacks the class.
     """
     if n_folds > most:
         warn_data(
@@ -146,11 +148,11 @@ def _warn_rare(codes: IntArray, n_folds: int, most: int) -> None:
 
 
 def _assign_by_class(codes: IntArray, n_folds: int) -> IntArray:
-    """Fold of each row, with the same result as scikit-learn's StratifiedKFold.
+    """Return the fold of each row, with the same result as scikit-learn's StratifiedKFold.
 
-    It is reimplemented because StratifiedKFold warns about rare classes. Classes are taken in the
-    order of their occurrence. Their rows are assigned to the folds in turn, and the first rows of a
-    class go to the first folds.
+    StratifiedKFold is not used, because it warns about rare classes. Classes are taken in the order
+    of their occurrence. The rows of a class are assigned to the folds in turn, and the first rows
+    of a class go to the first folds.
     """
     _, first, label = np.unique(codes, return_index=True, return_inverse=True)
     place = np.argsort(np.argsort(first))[label]
@@ -162,7 +164,7 @@ def _assign_by_class(codes: IntArray, n_folds: int) -> IntArray:
 
 
 def _strata(codes: IntArray, n_folds: int) -> IntArray:
-    """Strata for grouped folds: classes, with all rare classes merged into one stratum.
+    """Return strata for grouped folds: classes, with all rare classes merged into one stratum.
 
     If the merged classes still have fewer rows than folds, they join the largest class, because
     scikit-learn cannot stratify by fewer rows than folds.
@@ -176,10 +178,10 @@ def _strata(codes: IntArray, n_folds: int) -> IntArray:
 def held_out_rows(
     share: float, codes: IntArray, groups: IntArray | None = None
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """One random split into rows to train a classifier and a share of held-out rows to score.
+    """Split rows at random into training rows and a share of held-out rows.
 
-    It is stratified if every class has at least two rows. If there are ``groups``, a share of them
-    is held out.
+    The split is stratified if every class has at least two rows. If there are ``groups``, a share
+    of the groups is held out.
     """
     if not 0 < share < 1:
         raise ValueError(
@@ -188,7 +190,7 @@ def held_out_rows(
         )
     counts = np.bincount(codes)
     is_common = counts[counts > 0].min() >= 2 and share * len(codes) >= len(counts)
-    from sklearn import model_selection as splits  # takes half a second
+    from sklearn import model_selection as splits  # this import takes half a second
 
     even = splits.StratifiedShuffleSplit if is_common else splits.ShuffleSplit
     kind = even if groups is None else splits.GroupShuffleSplit
@@ -204,7 +206,7 @@ def _fold(fit: FloatArray, held_out: FloatArray, groups: IntArray | None) -> Fol
 def _given_parts(
     cv: Any, scores: FloatArray, y: IntArray, weight: FloatArray, groups: IntArray | None
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    from sklearn.model_selection import check_cv  # takes half a second
+    from sklearn.model_selection import check_cv  # this import takes half a second
 
     for train, test in check_cv(cv, y, classifier=True).split(scores, y, groups):
         parts = np.zeros((2, len(y)))
@@ -215,7 +217,7 @@ def _given_parts(
 def _random_parts(
     scores: FloatArray, y: IntArray, weight: FloatArray, n_folds: int, seed: int
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Weights of the rows to fit on and of the held-out rows, for each fold.
+    """Return the weights of the training rows and of the held-out rows, for each fold.
 
     Folds are not stratified by label, which would leak the label frequencies of the held-out rows
     to the calibrator.
@@ -235,7 +237,7 @@ def _random_parts(
 def _group_parts(
     groups: IntArray, weight: FloatArray, n_folds: int, seed: int
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """The same for groups, which are assigned as a whole."""
+    """Return the weights of training rows and held-out rows, with whole groups in each fold."""
     fold_of_group = np.random.default_rng(seed).permutation(groups.max() + 1) % n_folds
     for held in range(n_folds):
         is_held = fold_of_group[groups] == held
@@ -243,28 +245,31 @@ def _group_parts(
 
 
 def _copies(weight: FloatArray) -> IntArray:
-    """Number of copies of each row: its weight if all weights are integers, else one."""
+    """Return the number of copies of each row: its weight if all weights are integers, else one."""
     is_whole = weight.sum() <= _MAX_COPIES and bool((weight == np.floor(weight)).all())
     return (weight if is_whole else weight > 0).astype(np.intp)
 
 
 def _content_order(scores: FloatArray, y: IntArray) -> IntArray:
-    """An order of rows that does not depend on their original order; equal rows are adjacent."""
+    """Return an order of rows that does not depend on their original order.
+
+    Equal rows are adjacent.
+    """
     # Sort by a random projection, one number per row. NumPy sums contiguous rows, so equal rows get
-    # exactly equal numbers; BLAS does not guarantee that.
+    # exactly equal numbers. BLAS does not guarantee equal numbers for equal rows.
     direction = np.random.default_rng(0).random(scores.shape[1])
     key = (np.ascontiguousarray(finite_logits(scores)) * direction).sum(axis=1)
     return np.lexsort((key, y))
 
 
-def deal_folds(y: IntArray, n_folds: int, before: IntArray | None = None) -> IntArray:
-    """Fold of each row: the rows of each class are assigned in turn, in their existing order.
+def assign_folds(y: IntArray, n_folds: int, before: IntArray | None = None) -> IntArray:
+    """Assign the rows of each class to folds in turn, in their existing order.
 
     ``before`` is the number of rows of each class in earlier chunks.
 
     Examples
     --------
-    >>> deal_folds(np.array([0, 0, 1, 0, 1]), 2).tolist()
+    >>> assign_folds(np.array([0, 0, 1, 0, 1]), 2).tolist()
     [0, 1, 0, 0, 1]
     """
     fold = np.empty(len(y), dtype=np.intp)

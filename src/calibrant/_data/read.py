@@ -8,6 +8,7 @@ from calibrant._data.chunked_sample import as_chunked_sample, reader_for
 from calibrant._data.chunks import ChunkedScores
 from calibrant._data.dask_arrays import DaskScores, is_dask
 from calibrant._data.folds import check_groups
+from calibrant._data.multilabel import as_multilabel_sample, is_multilabel, raise_multilabel
 from calibrant._data.sample import ArraySample, Sample
 from calibrant._data.top_scores import TopScores, as_top_sample
 from calibrant._typing import AnyArray, LabelsLike, ScoresLike, WeightsLike
@@ -15,7 +16,7 @@ from calibrant._validation import LOGITS_HINT, ScoreHints, check_classes, check_
 
 
 def as_chunked(scores: Any) -> ChunkedScores | None:
-    """Scores that are read chunk by chunk; None if they are in memory."""
+    """Return scores that are read chunk by chunk, or None if the scores are in memory."""
     if isinstance(scores, ChunkedScores):
         return scores
     return DaskScores(scores) if is_dask(scores) else None
@@ -33,11 +34,13 @@ def as_sample(
     hint: ScoreHints = LOGITS_HINT,
     renormalize: bool = False,
     columns: tuple[Any, ...] = (),
+    multilabel: bool = False,
 ) -> tuple[Sample, AnyArray]:
-    """Scores, labels and weights of the same rows, and the labels of the columns.
+    """Make a sample of scores, labels and weights of the same rows.
 
-    Arrays are checked now, chunks when they are first read. Every fit and every metric starts here.
-    ``columns`` are other columns of the same rows, which the sample keeps.
+    Arrays are checked immediately, and chunks when they are first read. Every fit and every metric
+    calls this function first. ``columns`` are other columns of the same rows, which the sample
+    keeps. Labels of shape (n, K) are accepted if ``multilabel`` is true.
     """
     if isinstance(scores, TopScores):
         return as_top_sample(y, scores, sample_weight, classes), scores.names_with(classes)
@@ -52,6 +55,10 @@ def as_sample(
         source = chunked.source(y, sample_weight, columns)
         reader = reader_for(source, classes, inputs, **options)
         return as_chunked_sample(source, reader), check_classes(reader.classes, reader.n_classes)
+    if is_multilabel(y, scores):
+        if not multilabel or columns or groups is not None:
+            raise_multilabel()
+        return as_multilabel_sample(scores, y, sample_weight, classes, inputs)
     rows = check_predictions(y, scores, sample_weight, classes, inputs=inputs, **options)
     sample = ArraySample(rows.scores, rows.y, rows.weight, groups=check_groups(groups, len(rows.y)))
     sample.columns = columns

@@ -1,9 +1,9 @@
-"""Samples: scores, column codes and weights of rows, wherever the rows are stored.
+"""Samples are scores, column codes and weights of rows, wherever the rows are stored.
 
-Everything that is fitted or measured works on a `Sample`. Its rows come in chunks, each of which is
-in memory while it is processed: an array or a memory map is one chunk (`ArraySample`), a dask array
-or a file has many (`ChunkedSample`). Whatever is a sum over rows is one function of a chunk or of
-a block of rows, so the same code serves all of them.
+All fits and metrics work on a `Sample`. Its rows come in chunks, each of which is in memory while
+it is processed. An array or a memory map is one chunk (`ArraySample`); a dask array or a file has
+many chunks (`ChunkedSample`). A sum over rows is a function of a chunk or of a block of rows, so
+the same code works for all kinds of data.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import warn_data
 
 _FEW_CLASSES = 16
-"""Up to this many columns, the minimum of all scores is faster than the scores of true classes."""
+"""Up to this many columns, computing the minimum of all scores is faster than looking up the scores
+of true classes."""
 
 _MAX_COPIES = 100
-"""Rows are duplicated at most so often on average; above, their weights are kept instead."""
+"""Rows are duplicated at most this many times on average. If weights are larger, they are kept."""
 
 _MANY_ROWS = 20
 """With fewer rows, any sum of weights is plausible, so weights are not rescaled."""
@@ -40,7 +41,7 @@ Transform = Callable[[FloatArray], FloatArray]
 
 
 _SUMMARY_ROWS = 1000
-"""Minimum number of rows of a summary, if the data have so many."""
+"""Minimum number of rows of a summary, if there are enough rows."""
 
 _SUMMARY_SCORES = 2**14
 """Number of scores of a summary. Reading them takes half a millisecond, which is negligible for a
@@ -48,13 +49,13 @@ fit to many rows."""
 
 
 def summary_places(n_rows: int, n_columns: int) -> IntArray:
-    """Places of evenly spaced rows for a summary: all of them, if there are few."""
+    """Return the positions of evenly spaced rows for a summary, or of all rows if there are few."""
     most = max(_SUMMARY_ROWS, _SUMMARY_SCORES // n_columns)
     return np.arange(n_rows) if n_rows <= most else np.arange(most) * n_rows // most
 
 
 class PickedRows:
-    """Some rows of an array, which are copied when they are needed."""
+    """Select rows of an array, which are copied when they are needed."""
 
     def __init__(self, u: Rows, places: IntArray) -> None:
         self.u, self.places = u, places
@@ -65,9 +66,10 @@ class PickedRows:
 
 
 class LazyRows:
-    """An ``(n, K)`` array that is computed from another one when its rows are needed.
+    """An ``(n, K)`` array that is computed from another array when its rows are needed.
 
-    ``u[rows]`` is ``function(scores[rows])``: transformed data that are too large to be kept twice.
+    ``u[rows]`` is ``function(scores[rows])``. This class is used if a transformed copy of the data
+    would take too much memory.
     """
 
     def __init__(self, scores: FloatArray | PickedRows, function: Transform) -> None:
@@ -82,11 +84,11 @@ class LazyRows:
         return self.function(self.scores[rows])
 
     def map(self, function: Transform) -> LazyRows:
-        """``function`` of the transformed rows, computed when they are needed."""
+        """Apply ``function`` to the transformed rows when they are needed."""
         return LazyRows(self.scores, lambda scores: function(self.function(scores)))
 
     def take(self, rows: Any) -> LazyRows:
-        """Some of the rows, not yet computed."""
+        """Select rows without computing them."""
         return LazyRows(self.scores[rows], self.function)
 
 
@@ -109,13 +111,13 @@ class RowBlock(NamedTuple):
 class Sample(ABC):
     """Scores, column codes and weights of rows that come in chunks.
 
-    Functions of chunks must not depend on other state than what they carry: they may run in other
-    processes, and more than once.
+    Functions of chunks must not depend on global state, because they may run in other processes and
+    more than once.
     """
 
     shape: tuple[int, int]
     groups: IntArray | None = None
-    """Codes of groups whose rows stay together in folds, if there are any."""
+    """Group codes, if there are groups. The rows of a group stay together in folds."""
 
     columns: tuple[AnyArray, ...] = ()
     """Other columns of the same rows, of a sample or of its chunks."""
@@ -123,8 +125,11 @@ class Sample(ABC):
     is_chunked: ClassVar[bool] = False
     """Whether every pass reads the data again."""
 
+    is_multilabel: ClassVar[bool] = False
+    """Whether ``y`` has one column of zeros and ones per class."""
+
     pass_cost: ClassVar[float] = 1.0
-    """Cost of a pass relative to one over rows in memory: how much arithmetic is worth a pass."""
+    """Cost of a pass relative to a pass over rows in memory."""
 
     even_weight: float | None = None
     """The weight of every row, if all rows are known to have the same weight."""
@@ -137,7 +142,10 @@ class Sample(ABC):
     @property
     @abstractmethod
     def class_rows(self) -> list[tuple[int, IntArray]]:
-        """For each chunk its first row, and its rows of positive weight of each class, (K,)."""
+        """First row and number of rows per class, (K,), of each chunk.
+
+        Rows have positive weight.
+        """
 
     @property
     @abstractmethod
@@ -146,25 +154,25 @@ class Sample(ABC):
 
     @abstractmethod
     def sum_chunks(self, function: Callable[[ArraySample], Any]) -> Any:
-        """Sum of what ``function`` returns for each chunk, in row order: one pass."""
+        """Sum the results of ``function`` over chunks in row order, in one pass."""
 
     @abstractmethod
     def map(self, function: Callable[[ArraySample], ArraySample]) -> Sample:
-        """``function`` of each chunk, computed when the chunks are read."""
+        """Apply ``function`` to each chunk when the chunks are read."""
 
     @abstractmethod
     def transformed(self, function: Transform) -> Sample:
-        """The same rows with ``function`` of their scores."""
+        """Return the same rows with ``function`` applied to their scores."""
 
     @abstractmethod
     def rescored(self, function: Callable[[ArraySample], ArraySample]) -> Sample:
-        """``function`` of each chunk, which changes only the scores of its rows."""
+        """Apply ``function`` to each chunk. It changes only the scores of rows."""
 
     @abstractmethod
     def claims(self, notion: Any, cuts: FloatArray | None = None) -> Any:
-        """The binary problems of a type of calibration, for a sample of probabilities.
+        """Return the binary problems of a type of calibration, for a sample of probabilities.
 
-        If rows are counted in cells of scores, the ``cuts`` are among the edges of the cells.
+        If rows are counted in cells of scores, the edges of the cells include ``cuts``.
         """
 
     @property
@@ -179,7 +187,7 @@ class Sample(ABC):
 
     @property
     def n_passes(self) -> int:
-        """How often the data were read."""
+        """Number of passes over the data so far."""
         return 1
 
     @property
@@ -197,62 +205,62 @@ class Sample(ABC):
         """Rows of positive weight whose true class has the score zero, or -inf."""
 
     def known_impossible(self, inputs: str) -> int:
-        """The same count if it needs no additional pass over the data, else 0."""
+        """The count of `n_impossible` if it needs no additional pass over the data, else 0."""
         return 0
 
     def rows(self, reason: str, remedy: str = "pass some of the rows") -> ArraySample:
-        """All rows in memory; an error with the ``reason`` if they are read in chunks."""
+        """Return all rows in memory, or raise an error if the rows are read in chunks."""
         raise TypeError(
             f"{reason} needs all rows in memory, but the scores are read in chunks. Load them "
             f"first, for example with X.compute(), or {remedy}."
         )
 
     def note_on(self, calibrator: Any) -> str:
-        """How the fit of a calibrator to this sample differs from a fit to all rows at once."""
+        """Describe how a fit to this sample differs from a fit to all rows in memory."""
         return ""
 
     def kept_rows(self, most: int | None) -> int | None:
-        """Number of rows that may be kept in memory; at most ``most`` for data in memory."""
+        """Return how many rows may be kept in memory, at most ``most`` for data in memory."""
         return most
 
     def block_store(self) -> dict[int, Any] | None:
-        """A new dictionary for results of blocks, by their first row, that later passes reuse.
+        """Return a new dictionary in which passes store results of blocks by their first row.
 
-        None if passes share no memory.
+        Returns None if passes share no memory.
         """
         return {}
 
     def dispatch(self, of_rows: Callable[[Sample], Any], of_top: Callable[[Any], Any]) -> Any:
-        """``of_rows`` of a sample of whole rows, or ``of_top`` of a `TopSample`."""
+        """Call ``of_rows`` for a sample of whole rows, or ``of_top`` for a `TopSample`."""
         return of_rows(self)
 
     def present(self) -> Sample:
-        """The rows of positive weight, if the sample is in memory; else all rows."""
+        """Return the rows of positive weight if the sample is in memory, else all rows."""
         return self
 
     def with_copies(self) -> Sample:
-        """Duplicate rows with integer weights, if the sample is in memory.
+        """Duplicate rows with integer weights if the sample is in memory.
 
-        For methods that count rows.
+        Methods that count rows use this.
         """
         return self
 
     def sum(
         self, function: Callable[[RowBlock], Any], *, elements: int | None = None, work: int = 1
     ) -> Any:
-        """Sum of what ``function`` returns for row blocks that fit the cache: one pass."""
+        """Sum the results of ``function`` over row blocks that fit the cache, in one pass."""
         return self.sum_chunks(partial(_sum_rows, function, elements, work))
 
     def whole_block(self, elements: int) -> RowBlock | None:
-        """All rows as one block; None for more than ``elements`` elements or chunked data."""
+        """Return all rows as one block, or None for large or chunked data."""
         return None
 
     def normalized(self) -> Sample:
-        """The same rows with weights that sum to one."""
+        """Return the same rows with weights that sum to one."""
         return self.map(partial(_divide_weight, self.total))
 
     def effective(self) -> Sample:
-        """The same rows with weights that sum to their effective number (Kish).
+        """Return the same rows with weights that sum to the effective number of rows (Kish).
 
         Equal weights become one.
         """
@@ -262,11 +270,11 @@ class Sample(ABC):
         return self.map(partial(_divide_weight, squares / self.total))
 
     def countable(self) -> Sample:
-        """The same rows with weights that can be numbers of copies, as fits need them.
+        """Return the same rows with weights that can be numbers of copies, as fits need them.
 
         Methods with a prior, smoothing, bins or folds count rows. Weights that sum to less than
         two, or that are not integers and sum to more than twice the number of rows, are importance
-        weights. They are scaled to the effective number of rows.
+        weights. Importance weights are scaled to the effective number of rows.
         """
         if self.n_rows < _MANY_ROWS or 2 <= self.total <= 2 * self.n_rows:
             return self
@@ -282,20 +290,24 @@ class Sample(ABC):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all weights are integers."""
+        """Return whether all weights are integers."""
         return bool(self.sum_chunks(_count_fractions) == 0)
 
+    def memory_rows(self, most_scores: int | None = None) -> ArraySample | None:
+        """Return all rows if they are in memory and have at most so many scores, otherwise None."""
+        return None
+
     def summary_rows(self) -> ArraySample | None:
-        """Evenly spaced rows of positive weight, for a summary; None for top scores."""
+        """Return evenly spaced rows of positive weight for a summary, or None for top scores."""
         return self.take(self.summary_places)
 
     @property
     def summary_places(self) -> IntArray:
-        """Places of the rows of a summary among those of positive weight."""
+        """Return the positions of the rows of a summary among the rows of positive weight."""
         return summary_places(self.n_rows, self.n_columns)
 
     def take(self, places: IntArray) -> ArraySample:
-        """Some of the rows of positive weight, by their places among these: one pass."""
+        """Return some of the rows of positive weight, by their positions, in one pass."""
         starts, first = {}, 0
         for start, rows in self.class_rows:
             starts[start] = first
@@ -372,7 +384,7 @@ class ArraySample(Sample):
         return function(self)
 
     def transformed(self, function: Transform) -> ArraySample:
-        """The same rows with ``function`` of their scores: at once if they are few."""
+        """Return the same rows with ``function`` applied to their scores, lazily for large data."""
         u: Rows
         if isinstance(self.u, LazyRows):
             u = self.u.map(function)
@@ -386,26 +398,28 @@ class ArraySample(Sample):
         return function(self)
 
     def with_scores(self, u: Rows) -> ArraySample:
-        """The same rows with other scores."""
-        return ArraySample(u, self.y, self.weight, self.start, self.groups)
+        """Replace the scores of the rows."""
+        rows = type(self)(u, self.y, self.weight, self.start, self.groups)
+        rows.columns = self.columns
+        return rows
 
     def weighted(self, weight: FloatArray) -> ArraySample:
-        """The same rows with other weights."""
-        return ArraySample(self.u, self.y, weight, self.start, self.groups)
+        """Replace the weights of the rows."""
+        rows = type(self)(self.u, self.y, weight, self.start, self.groups)
+        rows.columns = self.columns
+        return rows
 
     def subset(self, rows: Any, weight: FloatArray | None = None) -> ArraySample:
-        """Some of the rows, copied, with their weights or with others."""
+        """Copy some of the rows, with their own weights or with others."""
         weight = self.weight[rows] if weight is None else weight
         groups = None if self.groups is None else self.groups[rows]
         u = self.u.take(rows) if isinstance(self.u, LazyRows) else self.u[rows]
-        chosen = ArraySample(u, self.y[rows], weight, self.start, groups)
+        chosen = type(self)(u, self.y[rows], weight, self.start, groups)
         chosen.columns = tuple(column[rows] for column in self.columns)
         return chosen
 
     def effective(self) -> ArraySample:
-        rows = self.weighted(effective_weights(self.weight))
-        rows.columns = self.columns
-        return rows
+        return self.weighted(effective_weights(self.weight))
 
     def present(self) -> ArraySample:
         return self if np.all(self.weight) else self.subset(np.flatnonzero(self.weight))
@@ -435,30 +449,39 @@ class ArraySample(Sample):
         """Some consecutive rows, transformed."""
         return RowBlock(self.u[rows], self.y[rows], self.weight[rows], rows.start)
 
-    def columns_of(self, rows: IntArray) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Scores, codes and weights of some rows."""
-        return self.u[rows], self.y[rows], self.weight[rows]
+    def columns_of(self, rows: IntArray) -> tuple[AnyArray, ...]:
+        """Scores, codes, weights and other columns of some rows."""
+        others = (column[rows] for column in self.columns)
+        return self.u[rows], self.y[rows], self.weight[rows], *others
 
     def take(self, places: IntArray) -> ArraySample:
-        return ArraySample(*self.columns_of(self._rows_at(places)))
+        return join_rows([self.columns_of(self._rows_at(places))])
+
+    def memory_rows(self, most_scores: int | None = None) -> ArraySample | None:
+        is_small = most_scores is None or self.shape[0] * self.n_columns <= most_scores
+        return self if is_small else None
 
     def summary_rows(self) -> ArraySample:
         if len(self.summary_places) == self.shape[0]:
             return self
         # Rows of many classes are large, so they are copied block by block when they are read.
         rows = self._rows_at(self.summary_places)
-        return ArraySample(
+        summary = ArraySample(
             LazyRows(PickedRows(self.u, rows), np.asarray), self.y[rows], self.weight[rows]
         )
+        summary.columns = tuple(column[rows] for column in self.columns)
+        return summary
 
     def _rows_at(self, places: IntArray) -> IntArray:
         return places if is_unit(self.weight) else np.flatnonzero(self.weight)[places]
 
 
-def join_rows(chunks: list[tuple[FloatArray, IntArray, FloatArray]]) -> ArraySample:
-    """A sample of scores, codes and weights that were gathered chunk by chunk."""
-    u, y, weight = (np.concatenate(columns) for columns in zip(*chunks, strict=True))
-    return ArraySample(u, y, weight)
+def join_rows(chunks: list[tuple[AnyArray, ...]]) -> ArraySample:
+    """A sample of scores, codes, weights and other columns that were gathered chunk by chunk."""
+    u, y, weight, *others = (np.concatenate(columns) for columns in zip(*chunks, strict=True))
+    rows = ArraySample(u, y, weight)
+    rows.columns = tuple(others)
+    return rows
 
 
 def _sum_rows(
@@ -470,9 +493,7 @@ def _sum_rows(
 
 
 def _divide_weight(total: float, chunk: ArraySample) -> ArraySample:
-    rows = chunk.weighted(np.asarray(chunk.weight) / total)
-    rows.columns = chunk.columns
-    return rows
+    return chunk.weighted(np.asarray(chunk.weight) / total)
 
 
 def _count_fractions(chunk: ArraySample) -> int:
@@ -485,8 +506,8 @@ def _squared_weights(chunk: ArraySample) -> float:
 
 def _taken_rows(
     starts: dict[int, int], places: IntArray, chunk: ArraySample
-) -> list[tuple[FloatArray, IntArray, FloatArray]]:
-    """Scores, codes and weights of the rows of a chunk that are among ``places``."""
+) -> list[tuple[AnyArray, ...]]:
+    """Scores, codes, weights and columns of the rows of a chunk that are among ``places``."""
     rows, first = np.flatnonzero(chunk.weight), starts[chunk.start]
     chosen = rows[places[(places >= first) & (places < first + len(rows))] - first]
     return [chunk.columns_of(chosen)]

@@ -1,4 +1,4 @@
-"""The best few classes of each row, as returned by APIs of language models."""
+"""The top classes of each row, which APIs of language models return."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from calibrant._data.sample import ArraySample, Sample, Transform
 from calibrant._kernels.simplex import LOG_ZERO, row_max, row_sum
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import check_same_length, check_weight
-from calibrant._validation._arrays import as_array
-from calibrant._validation._labels import as_labels, check_classes, encode_labels, raise_if_missing
+from calibrant._validation.arrays import as_array
+from calibrant._validation.labels import as_labels, check_classes, encode_labels, raise_if_missing
 
 RESTS = ("complement", "unknown")
 
@@ -32,15 +32,15 @@ class TopScores:
     ----------
     labels : array-like of shape (n, m)
         The best classes of each row, without duplicates: column numbers 0 .. K - 1, or names, which
-        need ``classes``. They are sorted by decreasing log-probability, and ties by column.
+        need ``classes``. Classes are sorted by decreasing log-probability, and ties by column.
     log_proba : array-like of shape (n, m)
         Log-probabilities of these classes.
     n_classes : int, optional
         K, the size of the vocabulary. Not needed with ``classes``.
     rest : "complement", "unknown" or array-like of shape (n,)
-        Tail mass, that is, the total probability of the other K - m classes. ``"complement"`` means
-        one minus the sum of the top m. An array holds the logarithm of the tail mass, for cases
-        where subtraction from one would lose its digits. ``"unknown"`` means that ``log_proba`` is
+        Tail mass, which is the total probability of the other K - m classes. ``"complement"`` means
+        one minus the sum of the top m. An array is the logarithm of the tail mass, for cases in
+        which subtraction from one would lose digits. ``"unknown"`` means that ``log_proba`` is
         known up to a constant per row, such as logits, or probabilities of the m classes alone.
     classes : array-like of shape (K,), optional
         Names of all classes.
@@ -52,7 +52,7 @@ class TopScores:
     log_proba : ndarray of shape (n, m)
         Log-probabilities of these columns.
     log_rest : ndarray of shape (n,) or None
-        Logarithm of the tail mass; None if it is unknown.
+        Logarithm of the tail mass, or None if the tail mass is unknown.
     n_classes : int
         Number of all classes.
     classes : ndarray of shape (K,)
@@ -104,7 +104,7 @@ class TopScores:
             object.__setattr__(self, entry.name, value)
 
     def replaced(self, log_proba: FloatArray, log_rest: FloatArray | None) -> TopScores:
-        """The same classes with other log-probabilities, in the same order."""
+        """Return the same classes with other log-probabilities in the same order."""
         new = object.__new__(TopScores)
         new._set(self.labels, log_proba, log_rest, self.classes)
         return new
@@ -113,7 +113,7 @@ class TopScores:
         return len(self.labels)
 
     def __getitem__(self, rows: Any) -> TopScores:
-        """Some of the rows: a slice, a mask or row numbers."""
+        """Select rows by a slice, a mask or row numbers."""
         new = object.__new__(TopScores)
         rest = None if self.log_rest is None else self.log_rest[rows]
         new._set(self.labels[rows], self.log_proba[rows], rest, self.classes)
@@ -128,7 +128,7 @@ class TopScores:
         raise TypeError(self.needs_all_classes())
 
     def needs_all_classes(self) -> str:
-        """The message of operations that need whole rows, with those that accept top scores."""
+        """Return the error message for operations that need whole rows."""
         return (
             f"This operation needs the scores of all {self.n_classes} classes, but TopScores hold "
             f"the best {self.n_known}. Use TemperatureScaling, MulticlassToBinary, evaluate, "
@@ -153,18 +153,22 @@ class TopScores:
         return np.exp(self.require_rest("The tail mass"))
 
     def names_with(self, classes: LabelsLike | None) -> AnyArray:
-        """The names of the classes: those of the scores, or of a metric or calibrator."""
+        """Return the names of the classes, from the scores or from a metric or calibrator."""
         if classes is None:
             return self.classes
         names = check_classes(classes, self.n_classes)
         if not _is_numbered(self.classes) and not np.array_equal(names, self.classes):
             raise ValueError(
-                "classes differ from those of the TopScores. Pass classes to only one of the two."
+                "classes= differs from the classes of the TopScores. Pass classes only to "
+                "TopScores."
             )
         return names
 
     def require_rest(self, what: str) -> FloatArray:
-        """The logarithm of the tail mass; raises if it is unknown. ``what`` needs it."""
+        """Return the logarithm of the tail mass.
+
+        Raises an error that names ``what`` if it is unknown.
+        """
         if self.log_rest is None:
             raise ValueError(
                 f"{what[0].upper()}{what[1:]} cannot be computed, because the tail mass is "
@@ -178,7 +182,7 @@ class TopScores:
 class TopSample(Sample):
     """Checked top scores with column codes, weights, and the place of the true class in each row.
 
-    Only binary problems about ranks can be formed: sums over whole rows raise an error.
+    Only binary problems about ranks are possible. Sums over whole rows raise an error.
     """
 
     def __init__(self, top: TopScores, y: IntArray, weight: FloatArray) -> None:
@@ -276,7 +280,8 @@ def _check_log_proba(log_proba: Any) -> FloatArray:
     if np.isneginf(array).all(axis=1).any():
         row = int(np.flatnonzero(np.isneginf(array).all(axis=1))[0])
         raise ValueError(
-            f"Row {row} of log_proba is all -inf, but one class must be possible. Remove such rows."
+            f"Row {row} of log_proba is all -inf, but at least one entry must be finite. Remove "
+            "such rows."
         )
     return np.maximum(array, LOG_ZERO)
 
@@ -296,7 +301,8 @@ def _check_codes(labels: AnyArray, shape: tuple[int, ...], names: AnyArray) -> I
     twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
     if len(twice):
         raise ValueError(
-            f"Row {twice[0]} of labels has a class twice. Add up its probabilities first."
+            f"Row {twice[0]} of labels contains a class twice. Add up the probabilities of "
+            "duplicate classes first."
         )
     return codes
 
@@ -304,7 +310,7 @@ def _check_codes(labels: AnyArray, shape: tuple[int, ...], names: AnyArray) -> I
 def _with_rest(
     log_p: FloatArray, rest: Any, n_classes: int
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Log-probabilities, and the logarithm of the tail mass as declared by ``rest``."""
+    """Return log-probabilities, and the logarithm of the tail mass that ``rest`` declares."""
     if isinstance(rest, str) and rest == "unknown":
         return log_p, None
     if isinstance(rest, str) and rest != "complement":
@@ -316,7 +322,7 @@ def _with_rest(
             row = int(total.argmax())
             raise ValueError(
                 f"The probabilities of row {row} sum to {np.exp(total[row]):.6g}, more than 1. "
-                "Pass rest='unknown' for logits, or for scores that are known up to a constant."
+                "Pass rest='unknown' if the scores are logits or are known only up to a constant."
             )
         # expm1 keeps the digits of a small tail mass.
         tail_mass = -np.expm1(np.minimum(total, 0.0))
@@ -325,7 +331,7 @@ def _with_rest(
         log_rest = _check_rest(rest, total)
     if log_p.shape[1] == n_classes:
         return log_p - total[:, None], np.full(len(log_p), LOG_ZERO)
-    # None of the other classes has a higher probability than the m-th, which bounds their mass.
+    # No other class has a higher probability than the m-th, which bounds the mass of the others.
     most = log_p[:, -1] + np.log(n_classes - log_p.shape[1])
     return log_p, np.minimum(log_rest, most)
 

@@ -1,8 +1,8 @@
 """Computations on blocks of rows.
 
-`blocks` divides rows into blocks and adds up results, `simplex` has the functions of probabilities
-and logits. This module exports the few hot loops: ``_numpy`` defines each of them, and ``_numba``
-(optional dependency ``fast``) has compiled counterparts that give the same numbers.
+`blocks` divides rows into blocks and adds up results. `simplex` contains functions of probabilities
+and logits. This module exports the few hot loops. ``_numpy`` defines them, and ``_numba`` (optional
+dependency ``fast``) has compiled counterparts that return the same numbers.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ __all__ = [
 ]
 
 WORTH_IMPORT = 2**23
-"""Number of elements from which a compiled loop saves more time than the import of numba takes,
-which is half a second."""
+"""Number of elements from which a compiled loop saves more time than importing numba takes (half a
+second)."""
 
 WORTH_CALL = 2**12
 """Number of elements from which a compiled function is faster, once numba is imported."""
@@ -45,7 +45,7 @@ _COMPILED = "calibrant._kernels._numba"
 
 
 def kernel(name: str, n_elements: int) -> Any:
-    """A function of `_numpy`, or its compiled counterpart for a loop over many elements.
+    """Return a function of `_numpy`, or its compiled counterpart for a loop over many elements.
 
     The compiled function needs numba. ``CALIBRANT_FAST=0`` never uses compiled functions,
     ``CALIBRANT_FAST=1`` always does.

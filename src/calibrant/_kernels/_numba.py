@@ -1,8 +1,9 @@
-"""Compiled versions of the functions of `_numpy` that benefit from it, equal up to 1e-12.
+"""Compiled versions of functions of `_numpy`, with differences of at most 1e-12.
 
 numba calls a library function for each exponential. The exponential here is a polynomial that the
 compiler can vectorize: ``exp(t) = 2^n exp(r)``, where n is the integer nearest to ``t / log 2`` and
-``|r| <= log(2) / 2``. Adding a large constant rounds to n, and leaves n in the low bits of the sum.
+``|r| <= log(2) / 2``. Adding a large constant rounds to n, which is then in the low bits of the
+sum.
 """
 
 from __future__ import annotations
@@ -20,22 +21,24 @@ _LOG2_E = 1.4426950408889634
 # log(2) as a sum of two floats. The first has trailing zero bits, so its product with n is exact,
 # and t - n log(2) keeps all digits.
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
-# 1.5 * 2^52: the sum of this and a moderate number has unit spacing, so it is rounded to integers.
+# Adding 1.5 * 2^52 to a moderate number rounds it to an integer, because floats of this size have
+# unit spacing.
 _ROUND = 6755399441055744.0
-# Elements of a chunk whose three buffers (16 kB each) stay in the first two levels of the cache.
+# Number of elements per chunk. Three buffers of this size (16 kB each) fit in the first two cache
+# levels.
 _CHUNK = 2048
 
 _compiled: Any = njit(cache=True, nogil=True, error_model="numpy")
 
 
-# "contract" allows fused multiply-add, which rounds once. It does not allow reordering, which would
-# break the rounding trick above.
+# "contract" allows fused multiply-add, which rounds once. "contract" does not allow reordering,
+# which would break the rounding trick above.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
 def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-def]
-    """``exp(scale x)`` of moderate numbers.
+    """Compute Compute ``exp(scale x)`` of moderate numbers.
 
-    ``near``, ``bits`` and ``power`` are views of one buffer, as floats, integers and floats. They
-    are separate arguments, so the compiler can vectorize each loop.
+    ``near``, ``bits`` and ``power`` are views of one buffer, as floats, integers and floats. The
+    views are separate arguments, so the compiler can vectorize each loop.
     """
     for i in range(x.size):
         t = scale * x[i]
@@ -67,8 +70,8 @@ def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)  # type: ignore[untyped-decorator]
 def _row_sums(e, x, first, n_columns, sums):  # type: ignore[no-untyped-def]
-    """Sums of e, e x, e x^2 and e x^3 of each row of a chunk."""
-    # Slice each row first: numba does not vectorize loops whose index might be negative.
+    """Sum e, e x, e x^2 and e x^3 over each row of a chunk."""
+    # Slice each row first, because numba does not vectorize loops whose index might be negative.
     for i in range(e.size // n_columns):
         odds = e[i * n_columns : (i + 1) * n_columns]
         score = x[i * n_columns : (i + 1) * n_columns]
@@ -173,7 +176,7 @@ def _byte_counts(cells, threshold, others, first, key, shift, counts):  # type: 
     """Count the cells that are drawn from each row.
 
     Rows are the outer loop, so the tables of a row and the counts of its few likely cells stay in
-    the cache. Open draws are counted in the last cell too, which is cheaper than a branch.
+    the cache. Open draws are also counted in the last cell, which is faster than a branch.
     """
     n_rows, n_draws = first.shape
     is_open = len(counts) - 1

@@ -16,10 +16,11 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 _SHORT_ROW = 16
 _MANY_ROWS = 2048
 
-# Slots of the alias tables that are processed together: 200 kB, which fit the cache.
+# Number of slots of the alias tables that are processed together. These slots take 200 kB, which
+# fits the cache.
 _TILE = 2**14
 
-# Byte draws that are processed together: their indices into the tables take 1 MB.
+# Number of byte draws that are processed together. Their indices into the tables take 1 MB.
 _TILE_DRAWS = 2**17
 
 # The constants of SplitMix64.
@@ -30,7 +31,7 @@ _FEW_RANKS = 4
 
 
 def top_labels(block: FloatArray, n_ranks: int) -> IntArray:
-    """Columns of the ``n_ranks`` largest entries of each row, ``(m, n_ranks)``.
+    """Return the columns of the ``n_ranks`` largest entries of each row, ``(m, n_ranks)``.
 
     Ties go to the first column, as in ``argmax``.
     """
@@ -57,15 +58,15 @@ def _top_label(block: FloatArray) -> IntArray:
     label = np.zeros(n_rows, dtype=np.int8)
     for k in range(1, n_columns):
         is_larger = (columns[k] > largest).view(np.int8)
-        # Without a branch: k increases, so the maximum is the last column that was larger than all
-        # before it. Strict comparison leaves ties to the first column.
+        # This avoids a branch. k increases, so the maximum is the last column that was larger than
+        # all earlier columns. Strict comparison assigns ties to the first column.
         np.maximum(label, is_larger * np.int8(k), out=label)
         np.maximum(largest, columns[k], out=largest)
     return label.astype(np.intp)
 
 
 def entries(block: FloatArray, label: IntArray) -> FloatArray:
-    """Entries of each row in the columns ``label`` (m, J), in float64."""
+    """Return the entries of each row in the columns ``label`` (m, J), in float64."""
     rows = np.arange(len(block))[:, None]
     return np.asarray(block[rows, label], dtype=np.float64)
 
@@ -73,10 +74,10 @@ def entries(block: FloatArray, label: IntArray) -> FloatArray:
 def cell_sums(
     cell: IntArray, score: FloatArray, hit: IntArray, weight: FloatArray, n_cells: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sums per cell of the weight, of weight times score and of weight times outcome.
+    """Sum weight, weight times score and weight times outcome per cell.
 
-    ``cell`` and ``score`` have shape (m, J), ``hit`` holds flat indices of the entries with outcome
-    1, and ``weight`` has shape (m,). Unit weights (a stride-0 array) need no products.
+    ``cell`` and ``score`` have shape (m, J), ``hit`` contains flat indices of the entries with
+    outcome 1, and ``weight`` has shape (m,). Unit weights (a stride-0 array) need no products.
     """
     flat = cell.ravel()
     is_unit = weight.strides == (0,) and weight[0] == 1.0
@@ -95,10 +96,10 @@ def cell_sums(
 
 
 def ordered_pairs(score: FloatArray, outcome: AnyArray) -> tuple[FloatArray, IntArray]:
-    """Scores in [0, 1] in increasing order, with their outcomes (0 or 1).
+    """Sort scores in [0, 1] with their outcomes (0 or 1).
 
-    Among equal scores, outcome 0 comes first. Packing both into one number allows a plain sort,
-    which is much faster than an indirect one.
+    Among equal scores, outcome 0 comes first. Packing score and outcome into one number allows a
+    plain sort, which is much faster than an indirect sort.
     """
     key = packed_pairs(score, outcome)
     key.sort()
@@ -106,19 +107,19 @@ def ordered_pairs(score: FloatArray, outcome: AnyArray) -> tuple[FloatArray, Int
 
 
 def packed_pairs(score: FloatArray, outcome: AnyArray) -> AnyArray:
-    """Scores in [0, 1] and outcomes (0 or 1) as integers with the order of `ordered_pairs`.
+    """Pack scores in [0, 1] and outcomes (0 or 1) into integers with the order of `ordered_pairs`.
 
     The bit patterns of non-negative floats have the order of the floats. For floats up to one, the
-    highest bits are zero, so a shift makes place for the outcome in the lowest bit.
+    highest bits are zero, so a shift frees the lowest bit for the outcome.
     """
-    key = (score + 0.0).view(np.uint64)  # a copy, in which -0.0 is 0.0
+    key = (score + 0.0).view(np.uint64)  # adding 0.0 copies the array and turns -0.0 into 0.0
     key <<= np.uint64(1)
     key |= outcome.astype(np.uint64)
     return key
 
 
 def unpacked_pairs(key: AnyArray) -> tuple[FloatArray, IntArray]:
-    """The scores and outcomes of `packed_pairs`; the scores reuse its memory."""
+    """Unpack the scores and outcomes of `packed_pairs`. The scores reuse its memory."""
     hit = (key & np.uint64(1)).view(np.int64)
     key >>= np.uint64(1)
     return key.view(np.float64), hit
@@ -144,7 +145,7 @@ def power_sums(
 
 
 def column_cells(score: FloatArray, n_bins: int) -> tuple[FloatArray, FloatArray]:
-    """Counts and sums of the scores in ``n_bins`` bins of equal width per column, (J, n_bins)."""
+    """Count and sum the scores in ``n_bins`` bins of equal width per column, (J, n_bins)."""
     n_columns = score.shape[1]
     cell = (np.asarray(score, dtype=np.float64) * n_bins).astype(np.intp)
     np.minimum(cell, n_bins - 1, out=cell)
@@ -208,10 +209,10 @@ def byte_counts(draws: Iterable[ByteDraws], size: int, n_cells: int) -> AnyArray
 
 
 def mixed_bits(key: int, place: AnyArray) -> AnyArray:
-    """A random 32-bit number for each place.
+    """Return a random 32-bit number for each place.
 
-    They are the upper halves of numbers of SplitMix64 (doi:10.1145/2714064.2660195) after ``place``
-    steps from the state ``key``. So each number can be computed without those before it.
+    The number is the upper half of the number of SplitMix64 (doi:10.1145/2714064.2660195) after
+    ``place`` steps from the state ``key``. So each number can be computed without the earlier ones.
     """
     z = place.astype(np.uint64) * np.uint64(MIX_STEP) + np.uint64(key)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_FIRST)
@@ -220,7 +221,7 @@ def mixed_bits(key: int, place: AnyArray) -> AnyArray:
 
 
 def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Slopes of the edge that spans the gap of a greatest convex minorant, point by point.
+    """Return the slope of the edge that spans the gap of a convex minorant, for each point.
 
     See `calibrant.binary.venn_abers`.
     """
@@ -248,5 +249,5 @@ def _push(corners: list[tuple[float, float]], point: tuple[float, float]) -> Non
 
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    """Positive if the path a, b, c turns left, that is, if b lies below the line from a to c."""
+    """Return a positive number if b lies below the line from a to c."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

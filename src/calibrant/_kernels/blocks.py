@@ -1,8 +1,8 @@
-"""Row blocks: apply a function to each block and add up the results.
+"""Apply a function to each row block and add up the results.
 
-Every sum over rows is written as a function of a row slice. The same function serves blocks that
-fit the cache, threads, and memory maps larger than memory. Partial results are added in row order,
-so the result does not depend on the number of threads.
+Every sum over rows is written as a function of a row slice. The same function works for blocks that
+fit the cache, for threads, and for memory maps larger than memory. Partial results are added in row
+order, so the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -24,27 +24,30 @@ from calibrant._typing import FloatArray
 # difference.
 
 CACHE_BLOCK = 2**15
-"""Elements of a block whose intermediate arrays stay in the second-level cache: 256 kB each."""
+"""Number of elements of a block whose intermediate arrays (256 kB each) stay in the second-level
+cache."""
 
 READ_BLOCK = 4 * CACHE_BLOCK
-"""Elements of a block for which few intermediate arrays are alive at a time: 1 MB each. Fewer
+"""Number of elements of a block that needs few intermediate arrays at a time (1 MB each). Larger
 blocks mean fewer calls."""
 
 CALL_BLOCK = 2**20
-"""Elements of a block if each call has a fixed cost, as composite calibrators have: 8 MB."""
+"""Number of elements of a block (8 MB) if each call has a fixed cost, as in composite
+calibrators."""
 
 WORK_MEMORY = 2**22
-"""Elements of the arrays that a computation holds in addition to its data: 32 MB. Examples are a
-transformed copy of the data, gathered columns and random numbers."""
+"""Number of elements (32 MB) of the arrays that a computation needs in addition to its data.
+Examples are a transformed copy of the data, gathered columns and random numbers."""
 
 KEPT_MEMORY = 2**24
-"""Elements of intermediate results that are kept because a hundred passes use them: 128 MB."""
+"""Number of elements (128 MB) of intermediate results that are kept because about a hundred passes
+use them."""
 
 THREAD_WORK = 2**22
-"""Number of elements of a pass from which threads save more time than their start takes."""
+"""Number of elements of a pass from which threads save more time than starting them takes."""
 
 _BLAS_THREADS_FROM = 2**13
-"""Elements of a matrix below which BLAS starts no threads."""
+"""Number of elements of a matrix below which BLAS starts no threads."""
 
 ROUND_OFF = 1e-12
 """Rounding error of a sum of shares: cumulative weights that differ by less are equal."""
@@ -54,14 +57,14 @@ Item = TypeVar("Item")
 
 
 def row_blocks(n_rows: int, n_columns: int, *, elements: int | None = None) -> Iterator[slice]:
-    """Consecutive row slices of about ``elements`` elements each."""
+    """Yield consecutive row slices of about ``elements`` elements each."""
     step = max(1, (elements or CACHE_BLOCK) // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
 
 def n_threads() -> int:
-    """Threads to use: ``CALIBRANT_NUM_THREADS``, or the cores that this process may use."""
+    """Return the number of threads: ``CALIBRANT_NUM_THREADS``, or the number of available cores."""
     wanted = os.environ.get("CALIBRANT_NUM_THREADS")
     if wanted is not None:
         return max(1, int(wanted))
@@ -73,9 +76,10 @@ def n_threads() -> int:
 class _OneBlasThread:
     """A context that limits BLAS to one thread while any loop of the package runs.
 
-    On small blocks, several threads of BLAS wait for each other. On a busy machine, a fit took
-    eighteen times as long. Large data are divided among threads by rows instead. The limit is
-    global, so nested and concurrent uses are counted, and the last one restores the old limit.
+    On small blocks, several BLAS threads wait for each other. On a busy machine, a fit without this
+    limit took eighteen times as long. Large data are divided among threads by rows instead. The
+    limit is global, so nested and concurrent uses are counted, and the last one restores the old
+    limit.
     """
 
     def __init__(self) -> None:
@@ -109,7 +113,7 @@ _limited, _unlimited = _OneBlasThread(), nullcontext()
 
 
 def one_blas_thread(n_elements: int) -> AbstractContextManager[None]:
-    """A context in which BLAS has one thread, for loops over so many elements.
+    """A context in which BLAS has one thread, for loops over ``n_elements`` elements.
 
     Loops over few elements need no limit, because BLAS starts no threads for them.
     """
@@ -124,9 +128,9 @@ def map_blocks(
     elements: int | None = None,
     work: int = 1,
 ) -> Iterator[Sum]:
-    """``function`` of every row block, in row order.
+    """Apply ``function`` to every row block, in row order.
 
-    Threads are used if there is enough to do: ``work`` is the cost of an element, relative to an
+    Threads are used if there is enough work. ``work`` is the cost of an element relative to an
     exponential.
     """
     blocks = row_blocks(n_rows, n_columns, elements=elements)
@@ -143,7 +147,10 @@ def map_blocks(
 def map_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Item], Sum], items: Iterator[Item], ahead: int
 ) -> Iterator[Sum]:
-    """Results in the order of the items; at most ``ahead`` wait, which bounds the memory."""
+    """Yield results in the order of the items.
+
+    At most ``ahead`` results wait, which bounds the memory.
+    """
     waiting: deque[Any] = deque()
     for item in items:
         waiting.append(pool.submit(function, item))
@@ -161,7 +168,7 @@ def sum_blocks(
     elements: int | None = None,
     work: int = 1,
 ) -> Any:
-    """Sum of ``function`` over row blocks: a number, an array, a table, or a tuple of these."""
+    """Sum ``function`` over row blocks. Results are numbers, arrays, tables, or tuples of these."""
     if n_rows * n_columns <= min(elements or CACHE_BLOCK, THREAD_WORK // work):
         with one_blas_thread(n_rows * n_columns):
             return function(slice(0, n_rows))
@@ -175,7 +182,7 @@ def sum_blocks(
 def map_elements(
     function: Callable[[FloatArray], tuple[FloatArray, ...]], x: FloatArray, n_results: int
 ) -> list[FloatArray]:
-    """The results of an elementwise function of a large array, computed block by block.
+    """Apply an elementwise function to a large array, block by block.
 
     The intermediate arrays of a block stay in the cache.
     """
@@ -190,14 +197,14 @@ def map_elements(
 
 
 def add_results(a: Any, b: Any) -> Any:
-    """The sum of two partial results: numbers, arrays, tables, or tuples of these."""
+    """Add two partial results: numbers, arrays, tables, or tuples of these."""
     if isinstance(a, tuple):
         return tuple(x + y for x, y in zip(a, b, strict=True))
     return a + b
 
 
 def sum_in_pairs(parts: Iterable[Any], add: Callable[[Any, Any], Any] = add_results) -> Any:
-    """The sum of partial results in their order, added in pairs.
+    """Sum partial results in their order by adding pairs.
 
     The rounding error, and the number of results that are held at a time, grow with the logarithm
     of the number of results.
@@ -209,7 +216,7 @@ def sum_in_pairs(parts: Iterable[Any], add: Callable[[Any, Any], Any] = add_resu
             level, total = level + 1, add(waiting.pop()[1], total)
         waiting.append((level, total))
     if not waiting:
-        raise ValueError("There are no rows. Pass at least one.")
+        raise ValueError("There are no rows. Pass at least one row.")
     total = waiting.pop()[1]
     while waiting:
         total = add(waiting.pop()[1], total)

@@ -1,7 +1,7 @@
 """Functions of probabilities and logits of a block of rows.
 
-This module alone defines how zeros are handled. Every function takes and returns plain ``(m, K)``
-arrays, computes in float64 and does not change its input, unless its name says so.
+Only this module defines how zeros are handled. Functions take and return plain ``(m, K)`` arrays
+and compute in float64. Only functions with ``in_place`` in their name change their input.
 """
 
 from __future__ import annotations
@@ -17,26 +17,30 @@ EPS = 1e-12
 """Default floor of probabilities before their logarithm is taken."""
 
 TINY = 1e-300
-"""The smallest positive number in use. It means "impossible", but its logarithm and its reciprocal
-are finite."""
+"""The smallest probability in use. It represents an impossible class, but its logarithm and its
+reciprocal are finite."""
 
 LOG_ZERO = float(np.log(TINY))
 """The logarithm of `TINY`."""
+
+ABSENT = -(2.0**100)
+"""The log-probability that marks an option which a question does not have (`OptionScores`). It is
+finite, so products with it are not NaN, and far below every score: its exponential is exactly 0."""
 
 MODERATE = 300.0
 """Exponentials of numbers of at most this size, and their sums, are far from overflow: exp(300) is
 about 1e130."""
 
 # On short rows, row sums as a matrix product and row maxima column by column are faster than
-# NumPy's reductions with axis=1. Row maxima need at least _FEW_ROWS rows for that.
+# NumPy's reductions with axis=1. Row maxima are faster only from _FEW_ROWS rows on.
 SHORT_ROW = 32
 _FEW_ROWS = 32
 
 
 def row_sum(block: FloatArray) -> FloatArray:
     """Sum of each row in float64."""
-    # NumPy sums long rows pairwise. Added one after the other, a thousand equal probabilities lose
-    # the same bits each time, and softmax was off by 26 units in the last place.
+    # NumPy sums long rows pairwise. If a thousand equal probabilities are added one by one, each
+    # sum loses the same bits. The error of softmax was 26 units in the last place.
     if block.shape[1] > SHORT_ROW:
         return np.asarray(block.sum(axis=1, dtype=np.float64))
     return block @ ones(block.shape[1])
@@ -49,31 +53,34 @@ def rough_row_sum(block: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=16)
 def ones(size: int, dtype: np.dtype[Any] | None = None) -> FloatArray:
-    """A cached, read-only vector of ones; a product with it sums the entries of short rows."""
+    """Return a cached, read-only vector of ones.
+
+    A product with this vector sums the entries of short rows.
+    """
     vector = np.ones(size, dtype=dtype)
     vector.flags.writeable = False
     return vector
 
 
 def weighted_sum(weight: FloatArray, values: FloatArray) -> float:
-    """``sum_i w_i x_i``; equal weights (a stride-0 array) are a factor of the sum."""
+    """Return ``sum_i w_i x_i``. Equal weights (a stride-0 array) are a factor of the sum."""
     if weight.strides == (0,) and weight.size:
         return float(weight[0] * np.add.reduce(values))
     return float(weight @ values)
 
 
 def total_weight(weight: FloatArray) -> float:
-    """``sum_i w_i``; equal weights (a stride-0 array) are not read."""
+    """Return ``sum_i w_i``. Equal weights (a stride-0 array) are not read."""
     if weight.strides == (0,) and weight.size:
         return float(weight[0]) * weight.size
     return float(weight.sum())
 
 
 def effective_weights(weight: FloatArray) -> FloatArray:
-    """Weights that sum to the effective number of rows, ``(sum w)^2 / sum w^2`` (Kish 1965).
+    """Rescale weights to sum to the effective number of rows, ``(sum w)^2 / sum w^2`` (Kish 1965).
 
-    A mean over rows with unequal weights varies like one over this number of rows with weight one.
-    Weights of one, and all multiples of them, become one.
+    The mean over weighted rows has about the variance of a mean over this number of unweighted
+    rows. Equal weights become one.
     """
     if is_unit(weight):
         return weight
@@ -112,7 +119,7 @@ def softmax(logits: FloatArray) -> FloatArray:
 
 
 def softmax_in_place(out: FloatArray) -> FloatArray:
-    """`softmax` of float64 logits that are no longer needed, written over them."""
+    """Compute `softmax` of float64 logits in place."""
     out -= row_max(out)[:, None]
     return _normalized_exp(out)
 
@@ -152,7 +159,7 @@ def log_floored(proba: FloatArray, eps: float) -> FloatArray:
 
 
 def log_of(proba: FloatArray) -> FloatArray:
-    """``log(p)`` of calibrated probabilities for users; zero has the logarithm -inf."""
+    """Return ``log(p)`` of calibrated probabilities for users. The logarithm of zero is -inf."""
     with np.errstate(divide="ignore"):
         return np.log(proba)
 
@@ -160,33 +167,74 @@ def log_of(proba: FloatArray) -> FloatArray:
 def finite_logits(logits: FloatArray, eps: float = EPS) -> FloatArray:
     """Logits in float64 with -inf replaced by the logit of probability ``eps``.
 
-    This is the floor of a probability of zero. If a finite logit of the row is lower, its value is
-    used, so an impossible class never outranks a possible one. Without -inf, the logits are not
-    copied.
+    `ABSENT` becomes the logit of `TINY`, so an absent option has no mass at any temperature. If a
+    finite logit of the row is lower, the lowest finite logit is used, so an impossible class never
+    outranks a possible one. Without -inf, the logits are not copied.
     """
     array = np.asarray(logits, dtype=np.float64)
-    if not (array.size and array.min() == -np.inf):
+    if not (array.size and array.min() <= ABSENT):
         return array
-    out, impossible = np.array(array), np.isneginf(array)
+    out, impossible = np.array(array), array <= ABSENT
     rows = np.flatnonzero(impossible.any(axis=1))
     block, is_impossible = out[rows], impossible[rows]
     top = row_max(block)
     floor = top + np.log(row_sum(np.exp(block - top[:, None]))) + np.log(eps)
     least = np.where(is_impossible, np.inf, block).min(axis=1)
     out[rows] = np.where(is_impossible, np.minimum(floor, least)[:, None], block)
+    out[array == ABSENT] += LOG_ZERO - np.log(eps)
     return out
 
 
 def centered(logits: FloatArray, eps: float = EPS) -> FloatArray:
-    """Finite logits minus their row mean, which removes a constant that was added to a row."""
+    """Subtract the row mean from finite logits, which removes an added constant."""
     out = finite_logits(logits, eps)
-    return out - (row_sum(out) / out.shape[1])[:, None]
+    if not _has_absent(logits):
+        return out - (row_sum(out) / out.shape[1])[:, None]
+    # The mean of the options that a question has, so absent ones do not shift the others.
+    is_present = logits != ABSENT
+    return out - (row_sum(out * is_present) / is_present.sum(axis=1))[:, None]
+
+
+def _has_absent(scores: FloatArray) -> bool:
+    return bool(scores.size and scores.min() <= ABSENT and (scores == ABSENT).any())
+
+
+def absent_as_impossible(scores: FloatArray) -> FloatArray:
+    """The scores with -inf for absent options, for methods that need scores of moderate size."""
+    return np.where(scores == ABSENT, -np.inf, scores) if _has_absent(scores) else scores
+
+
+def zero_absent(proba: FloatArray, scores: FloatArray) -> FloatArray:
+    """Probabilities with exactly 0 for options that the scores mark as absent.
+
+    The rows of present options are divided by their sum. Without absent options, the probabilities
+    are not copied.
+    """
+    if not _has_absent(scores):
+        return proba
+    is_present = scores != ABSENT
+    kept = np.where(is_present, proba, 0.0)
+    total = row_sum(kept)
+    # If all mass was on absent options, the present ones are equally likely.
+    kept = np.where((total > 0)[:, None], kept, is_present)
+    return kept / row_sum(kept)[:, None]
+
+
+def uniform_proba(scores: FloatArray) -> FloatArray:
+    """The uniform forecast for rows of scores; absent options have probability 0."""
+    return zero_absent(np.full(scores.shape, 1.0 / scores.shape[1]), scores)
+
+
+def score_logits(scores: FloatArray, inputs: str) -> FloatArray:
+    """Logits of scores, with the floor of the log-loss: log-probabilities, or centered logits."""
+    return log_clipped(scores, EPS) if inputs == "proba" else centered(scores)
 
 
 def log_odds(proba: FloatArray, eps: float) -> FloatArray:
     """``log(p / (1 - p))`` of probabilities clipped to ``[eps, 1 - eps]``."""
     out = np.clip(np.asarray(proba, dtype=np.float64), eps, 1.0 - eps)
-    # 1 - p is exact for p above 1/2. Below, its rounding error is that of the result.
+    # 1 - p is exact for p above 1/2. For smaller p, the rounding error of 1 - p is that of the
+    # result.
     complement = 1.0 - out
     np.log(out, out=out)
     out -= np.log(complement, out=complement)
@@ -214,7 +262,7 @@ def sigmoid(odds: FloatArray) -> FloatArray:
 
 
 def normalized(rows: FloatArray) -> FloatArray:
-    """Rows divided by their sum; a row of zeros becomes uniform."""
+    """Divide rows by their sum. A row of zeros becomes uniform."""
     total = rows.sum(axis=1, keepdims=True)
     if total.min() > 0:
         return rows / total
@@ -222,12 +270,12 @@ def normalized(rows: FloatArray) -> FloatArray:
 
 
 def as_proba(scores: FloatArray, inputs: str) -> FloatArray:
-    """Probabilities of checked scores in float64; the softmax of logits and log-probabilities."""
+    """Convert checked scores to probabilities in float64."""
     return np.asarray(scores, dtype=np.float64) if inputs == "proba" else softmax(scores)
 
 
 def log_true_class(scores: FloatArray, y: IntArray, inputs: str, eps: float = EPS) -> FloatArray:
-    """The logarithm of the probability of the true class of each row, at least ``log(eps)``.
+    """Return the log-probability of the true class of each row, at least ``log(eps)``.
 
     The result is the same for probabilities, logits and log-probabilities of a prediction.
     """

@@ -1,1 +1,4 @@
-"""Optimisation: score maps, log-loss, penalties and solvers. Knows arrays, not estimators."""
+"""Score functions, log-loss, penalties and solvers.
+
+These modules work on arrays, not on estimators.
+"""

@@ -4,9 +4,10 @@ Exponentials take most of the time of a pass. The sums of powers of the scores,
 
 .. math:: \sum_k e^{\beta u_k} u_k^j, \qquad j = 0, 1, 2, 3,
 
-need one exponential per score and no row maximum, and give the mean, the variance and the third
-central moment of a row. They fail if the exponentials overflow or underflow, or if the variance is
-a small difference of large numbers. In such a block, the row maximum is subtracted first.
+need one exponential per score and no row maximum. The sums determine the mean, the variance and the
+third central moment of a row. The sums fail if exponentials overflow or underflow, or if the
+variance is a small difference of large numbers. In such a block, the row maximum is subtracted
+first.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from calibrant._typing import FloatArray
 
 # On processors without AVX-512, a logarithm takes as long as an exponential, so one logarithm of a
 # product of eight norms replaces eight. The product does not overflow for exponents of at most 60:
-# exp(8 * 60) is about 1e208. It saves time from _PRODUCT_ROWS rows on.
+# exp(8 * 60) is about 1e208. The product saves time from _PRODUCT_ROWS rows on.
 _PRODUCT_SIZE, _PRODUCT_ROWS, _PRODUCT_EXPONENT = 8, 4096, 60.0
 
 
 class Arithmetic(NamedTuple):
-    """A precision of the sums.
+    """The floating-point precision of the sums.
 
     ``sums`` adds up powers over each row. ``largest`` is the size of scores and exponents up to
     which the sums are far from overflow. A variance below the share ``least_variance`` of the mean
@@ -51,9 +52,10 @@ _SINGLE = Arithmetic(partial(power_sums, dtype=np.float32), 60.0, 1e-3)
 
 
 class BlockConstants(NamedTuple):
-    """Numbers of a block that do not depend on beta.
+    """Values of a block that do not depend on beta.
 
-    The largest absolute score, and the weighted sum of the scores of the true classes.
+    The values are the largest absolute score, and the weighted sum of the scores of the true
+    classes.
     """
 
     size: float
@@ -85,8 +87,8 @@ class TemperatureLoss:
     ) -> Point:
         """Evaluate the loss in one pass over the rows, in single precision if ``is_rough``.
 
-        Four powers give the third derivative. Otherwise it is estimated as ``bend`` times the
-        curvature.
+        With four powers, the third derivative is computed. Otherwise it is estimated as ``bend``
+        times the curvature.
         """
         beta = exp(t)
         setting = beta, self.rough if is_rough else self.exact, n_powers, self.constants
@@ -117,7 +119,7 @@ def block_sums(
     constants: dict[int, BlockConstants] | None,
     block: RowBlock,
 ) -> _Sums:
-    """The sums of a block; ``constants`` stores its `BlockConstants` between passes."""
+    """Return the sums of a block. ``constants`` stores its `BlockConstants` between passes."""
     constant = None if constants is None else constants.get(block.start)
     if constant is None:
         constant = BlockConstants.of(block)
@@ -141,7 +143,7 @@ def loss_sums_at(betas: FloatArray, block: RowBlock) -> FloatArray:
 def _moment_sums(
     beta: float, arithmetic: Arithmetic, n_powers: int, size: float, true: float, block: RowBlock
 ) -> _Sums | None:
-    """The sums by powers; None if the variance lost too many digits.
+    """Compute the sums by powers, or return None if the variance lost too many digits.
 
     ``size`` bounds the exponents, and ``true`` is the sum of the scores of the true classes.
     """
@@ -167,7 +169,7 @@ def _moment_sums(
 
 
 def _shifted_sums(beta: float, block: RowBlock) -> _Sums:
-    """The sums after subtraction of the largest score of each row, which cannot overflow."""
+    """Compute the sums after subtracting the largest score of each row, which cannot overflow."""
     x = np.subtract(block.u, row_max(block.u)[:, None], dtype=np.float64)
     norm, first, second = power_sums(x, beta, 3)
     true, mean = true_class(x, block.y), first / norm
@@ -177,7 +179,10 @@ def _shifted_sums(beta: float, block: RowBlock) -> _Sums:
 
 
 def _log_sum(weight: FloatArray, norm: FloatArray, size: float) -> float:
-    """``sum_i w_i log(norm_i)``; for equal weights by logarithms of products of eight norms."""
+    """Return ``sum_i w_i log(norm_i)``.
+
+    Equal weights allow logarithms of products of eight norms.
+    """
     is_weighted = weight.strides != (0,)
     if is_weighted or len(norm) < _PRODUCT_ROWS or size > _PRODUCT_EXPONENT:
         return weighted_sum(weight, np.log(norm))

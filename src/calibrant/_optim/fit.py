@@ -45,7 +45,7 @@ def fit_map(
 
 
 HELD = 1e-3
-"""Curvature of the penalty that holds the factors of classes without rows at their start."""
+"""Curvature of the penalty that keeps the factors of classes without rows at their start."""
 
 
 def _hold_missing(
@@ -53,8 +53,8 @@ def _hold_missing(
 ) -> QuadraticPenalty:
     """Add a penalty on the unpenalized factors of classes without rows, for a diagonal function.
 
-    The intercept alone makes such a class improbable. No row determines its factor, which could end
-    anywhere and make the class likely on new rows.
+    The intercept alone makes such a class improbable. No row determines its factor. An arbitrary
+    factor could make the class likely on new rows.
     """
     is_held = np.stack([~is_seen, np.zeros_like(is_seen)]) & (penalty.curvature == 0)
     return QuadraticPenalty(
@@ -63,10 +63,11 @@ def _hold_missing(
 
 
 def _best_start(objective: Objective, sample: Sample) -> FloatArray:
-    """The identity, or the identity divided by the best temperature, which has the lower loss.
+    """Return the identity, or the identity divided by the best temperature.
 
-    At the best temperature, logits of any size have a curvature. For data that are not kept in
-    memory it is used without a comparison, which would cost passes over the data.
+    The start with the lower loss is used. At the best temperature, the curvature is positive for
+    logits of any size. For data that are not in memory, the start is the best temperature, because
+    a comparison would need additional passes.
     """
     identity = objective.map.identity()
     beta = np.exp(find_log_beta(sample).parameters[0])
@@ -76,5 +77,5 @@ def _best_start(objective: Objective, sample: Sample) -> FloatArray:
 
 
 def _is_bounded(penalty: QuadraticPenalty) -> bool:
-    """Whether the penalty keeps all parameters of a class without rows finite."""
+    """Return whether the penalty keeps all parameters of a class without rows finite."""
     return bool((penalty.curvature > 0).all())

@@ -1,6 +1,6 @@
-"""Logistic regression of binary problems by Newton's method, many problems at once.
+"""Fit logistic regressions of many binary problems at once by Newton's method.
 
-Platt scaling and beta calibration use it.
+Platt scaling and beta calibration use this module.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from calibrant._typing import BoolArray, FloatArray, IntArray
 # Newton's method needs about ten steps, and about thirty until it detects separated outcomes.
 _MAX_ITER = 100
 # Newton's decrement is about twice the excess of the mean loss, which is quadratic in the distance
-# to the optimum. At 1e-12 the distance is about 1e-6, and the last step squares it once more.
+# to the optimum. At 1e-12 the distance is about 1e-6, and the last step squares this distance.
 _CONVERGED = 1e-12
 # Near a finite optimum the decrement collapses, because convergence is quadratic. Without a finite
-# optimum it falls only by a factor of e per step. So a small decrement that is still more than a
-# tenth of the previous one means separated outcomes.
+# optimum, the decrement falls only by a factor of e per step. So a small decrement that is still
+# more than a tenth of the previous one means separated outcomes.
 _SUSPICIOUS, _SLOW = 1e-8, 0.1
 # Directions with less relative curvature than this are not determined by the data.
 _RANK = 1e-12
@@ -37,11 +37,12 @@ _SHRINKAGE = 0.7
 
 
 # From _WARM_FROM rows on, the start is the optimum of every _WARM_ROWS-th row, if these rows have
-# _WARM_OUTCOMES of both outcomes. It is then improved in single precision, if all rows have so many
-# of both outcomes. Both searches end at _WARM_DECREMENT.
+# _WARM_OUTCOMES of both outcomes. If all rows together have that many of both outcomes, a search in
+# single precision then improves the start. Both searches end at _WARM_DECREMENT.
 _WARM_FROM, _WARM_ROWS, _WARM_OUTCOMES, _WARM_DECREMENT = 5_000, 16, 20.0, 1e-7
-# A full Newton step is accepted without a pass for the loss if the slope along it has almost
-# vanished at its end: if it is negative, or at most this share of the slope at its start.
+# A full Newton step is accepted without a pass for the loss if the slope along the step has almost
+# vanished at the end. The slope at the end must be negative, or at most this share of the slope at
+# the start.
 _GOOD_STEP = 0.1
 
 
@@ -52,9 +53,9 @@ def fit_logistic(
 
     The parameters are the d coefficients and the intercept of ``eta``, (d + 1,), with the intercept
     last (0 without one). ``columns`` has shape (m, d), where d may be 0. The ``target`` t lies in
-    [0, 1]. Columns are standardized first. The search starts at 0, or, for large data, at the
-    optimum of a subsample, so a direction that the data do not determine (a constant column) keeps
-    the coefficient 0. The cost is O(m) for each of a few passes, in O(m d) memory.
+    [0, 1]. Columns are standardized first. The search starts at 0, or at the optimum of a subsample
+    for large data. So a direction that the data do not determine (a constant column) keeps the
+    coefficient 0. Each of a few passes takes O(m d) time, and the memory is O(m d).
     """
     each = [column[None] for column in columns.T]
     return fit_logistics(each, target[None], weight, intercept=intercept)[0]
@@ -67,10 +68,10 @@ def fit_logistics(
     *,
     intercept: bool = True,
 ) -> list[Solution]:
-    """`fit_logistic` of J binary problems with the same m rows, all at once.
+    """Fit J binary problems with the same m rows at once, as `fit_logistic` does.
 
-    ``columns`` are d arrays of shape (J, m), the ``target`` has this shape too, and the problems
-    share the ``weight`` (m,).
+    ``columns`` are d arrays of shape (J, m). ``target`` has shape (J, m), and the problems share
+    the ``weight`` (m,).
     """
     share = weight / weight.sum()
     center = (
@@ -81,8 +82,8 @@ def fit_logistics(
     design, scale = [], np.ones(center.shape)
     for j, x in enumerate(columns):
         spread = np.sqrt(_square_sums(x, center[:, j], share))
-        # A column that is constant up to round-off must not be scaled by its round-off. It becomes
-        # zero (division by infinity), so its coefficient stays 0.
+        # A column that is constant up to round-off must not be scaled by its round-off. The column
+        # becomes zero (division by infinity), so its coefficient stays 0.
         size = np.maximum(x.max(axis=1, initial=0.0), -x.min(axis=1, initial=0.0))
         is_constant = spread <= _CONSTANT * size
         scale[~is_constant, j] = spread[~is_constant]
@@ -115,11 +116,11 @@ def _standardized(x: FloatArray, center: FloatArray, width: FloatArray) -> Float
 
 
 def _shrunken_start(center: FloatArray, scale: FloatArray) -> FloatArray:
-    """Standardized parameters that shrink the log-odds toward zero, (J, d + 1).
+    """Return standardized parameters that shrink the log-odds toward zero, shape (J, d + 1).
 
-    They are equal coefficients without an intercept. For informative scores, this start is closer
-    to the optimum than a constant. The identity would be closer still, but Newton steps from an
-    overconfident start are too long.
+    All coefficients are equal, and the intercept is zero. For informative scores, this start is
+    closer to the optimum than a constant. The identity would be closer still, but Newton steps from
+    an overconfident start are too long.
     """
     return _SHRINKAGE * np.column_stack([scale, center.sum(axis=1)])
 
@@ -127,7 +128,7 @@ def _shrunken_start(center: FloatArray, scale: FloatArray) -> FloatArray:
 def _unscaled(
     solution: Solution, center: FloatArray, scale: FloatArray, intercept: bool
 ) -> Solution:
-    """The solution in terms of the original columns."""
+    """Convert the solution to the original columns."""
     beta = solution.parameters
     coef = beta[: len(scale)] / scale
     last = beta[-1] - coef @ center if intercept else 0.0
@@ -144,11 +145,11 @@ class _Problem(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Claims, and parameters of each."""
+        """Number of claims, and number of parameters per claim."""
         return len(self.target), len(self.design) + self.intercept
 
     def take(self, claims: IntArray) -> _Problem:
-        """The same for some of the claims, in their order."""
+        """Return the problem for some of the claims, in their order."""
         if len(claims) == len(self.target):
             return self
         return self._replace(design=[x[claims] for x in self.design], target=self.target[claims])
@@ -156,8 +157,8 @@ class _Problem(NamedTuple):
     def start(self, shrunken: FloatArray) -> FloatArray:
         """The start of the search.
 
-        Zeros; for large data, the best of a subsample fit, the ``shrunken`` identity and the base
-        rate.
+        It is zero. For large data, it is the best of a subsample fit, the ``shrunken`` identity and
+        the base rate.
         """
         start = np.zeros(self.shape)
         if len(self.share) < _WARM_FROM or not self.intercept:
@@ -185,10 +186,10 @@ class _Problem(NamedTuple):
         return start
 
     def _is_better(self, beta: FloatArray, other: FloatArray) -> BoolArray:
-        """For which problems ``beta`` is a better start than ``other``.
+        """Return for which problems ``beta`` is a better start than ``other``.
 
-        It must have a lower loss, and all directions must be determined by the data. Otherwise the
-        start would give a nonzero coefficient to a direction without any effect.
+        A better start has a lower loss, and the data must determine all directions. Otherwise a
+        direction without any effect would get a nonzero coefficient.
         """
         curvature = np.linalg.eigvalsh(self.derivatives(beta)[1])
         is_determined = curvature[:, 0] > _DETERMINED * curvature[:, -1]
@@ -196,7 +197,7 @@ class _Problem(NamedTuple):
         return is_lower & is_determined
 
     def _in_single_precision(self) -> _Problem:
-        """The problem in single precision, where an exponential takes a quarter of the time."""
+        """Return the problem in single precision, which is faster."""
         target, share = self.target.astype(np.float32), self.share.astype(np.float32)
         return self._replace(
             design=[x.astype(np.float32) for x in self.design], target=target, share=share
@@ -252,21 +253,21 @@ class _Problem(NamedTuple):
 
 
 def _improve(start: FloatArray, claims: IntArray, problem: _Problem) -> None:
-    """Replace the starts of some claims by the optimum of a similar problem, if it converged."""
+    """Replace the starts of claims by the optimum of a similar problem, if that fit converged."""
     solutions = _newton(problem, start[claims], _WARM_DECREMENT, with_loss=False)
     for claim, solution in zip(claims, solutions, strict=True):
         start[claim] = solution.parameters if solution.converged else start[claim]
 
 
 def _sum_with(a: FloatArray, column: FloatArray | None) -> FloatArray:
-    """Row sums of ``a``, or of its product with a column of the design."""
+    """Return row sums of ``a``, or of its product with a column of the design."""
     return a.sum(axis=1) if column is None else np.einsum("ij,ij->i", a, column)
 
 
 def _newton(
     problem: _Problem, start: FloatArray, converged: float, *, with_loss: bool = True
 ) -> list[Solution]:
-    """Newton's method with step halving.
+    """Minimize by Newton's method with step halving.
 
     Each step is one pass over the data of the claims that have not converged yet.
     """
@@ -279,7 +280,7 @@ def _newton(
         step, decrement = _directions(gradient, hessian)
         is_done = decrement <= converged
         is_slow = ~is_done & (_SLOW * previous <= decrement) & (decrement <= _SUSPICIOUS)
-        # The last step costs nothing and squares the error once more.
+        # The last step needs no extra pass and squares the error once more.
         beta[active[is_done]] += step[is_done]
         for claim in active[is_done | is_slow]:
             n_iter[claim] = iteration
@@ -298,9 +299,9 @@ def _newton(
 
 
 def _directions(gradient: FloatArray, hessian: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Newton's steps of least norm, (J, p), and their decrements, (J,).
+    """Return Newton steps of least norm, (J, p), and their decrements, (J,).
 
-    The eigendecomposition leaves out directions without curvature, along which a step would be
+    The eigendecomposition excludes directions without curvature, along which a step would be
     arbitrarily long.
     """
     curvature, axes = np.linalg.eigh(hessian)
@@ -314,7 +315,7 @@ def _directions(gradient: FloatArray, hessian: FloatArray) -> tuple[FloatArray, 
 def _step(
     problem: _Problem, beta: FloatArray, step: FloatArray, decrement: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The ends of the steps, and the derivatives there.
+    """Take the steps, and return the new points and their derivatives.
 
     A full step is accepted if the slope at its end is small or still negative. Otherwise the step
     is halved until it reduces the loss enough.
@@ -333,7 +334,7 @@ def _step(
 
 
 def _halved(problem: _Problem, beta: FloatArray, step: FloatArray, decrement: float) -> FloatArray:
-    """The end of the first of the steps 1, 1/2, 1/4, ... that reduces the loss enough."""
+    """Try steps of length 1, 1/2, 1/4, ... and return the first that reduces the loss enough."""
     loss, size = float(problem.loss(beta[None])[0]), 1.0
     while True:
         trial = beta + size * step

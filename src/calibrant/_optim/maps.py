@@ -1,13 +1,13 @@
 r"""Functions from log scores ``u`` of shape (m, K) to logits ``s`` of shape (m, K).
 
-They are linear in their parameters. With :math:`p = \mathrm{softmax}(s)` and the log-loss, a
-second-order solver needs only two operations: ``apply`` (parameters to logits) and its transpose
+The functions are linear in their parameters. With :math:`p = \mathrm{softmax}(s)` and the log-loss,
+a second-order solver needs only two operations: ``apply`` (parameters to logits) and its transpose
 ``pullback`` (a gradient with respect to logits to one with respect to parameters). ``curvature``
 and ``blocks`` are sums over rows of
 
 .. math:: w_i\, (\mathrm{diag}(p_i) - p_i p_i^\top) \otimes x_i x_i^\top
 
-that are computed by matrix products. ``curvature`` is the whole Hessian, for few parameters.
+and are computed by matrix products. ``curvature`` is the whole Hessian, for few parameters.
 ``blocks`` are its diagonal blocks, which precondition conjugate gradients for many parameters.
 """
 
@@ -31,7 +31,7 @@ BLOCK_CLASSES = 160
 numbers take 33 MB."""
 
 Solve = Callable[[FloatArray], FloatArray]
-"""Approximate product of the inverse Hessian with an array of the shape of the parameters."""
+"""Function that multiplies an array of parameters by an approximate inverse Hessian."""
 
 
 class ScoreMap(Protocol):
@@ -41,7 +41,10 @@ class ScoreMap(Protocol):
     def shape(self) -> tuple[int, int]: ...
     def identity(self) -> FloatArray: ...
     def features(self, u: FloatArray) -> FloatArray:
-        """Features that the other methods accept in place of ``u``; computed once and reused."""
+        """Return features that the other methods accept in place of ``u``.
+
+        The features are computed once and reused.
+        """
         ...
 
     def apply(self, theta: FloatArray, u: FloatArray) -> FloatArray: ...
@@ -91,7 +94,7 @@ class DiagonalMap:
         return total
 
     def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks:
-        """Sums over rows of the 2 x 2 blocks of the classes: d d, d b and b b, (K,) each."""
+        """Sum the 2 x 2 blocks of the classes over rows, and return d d, d b and b b, (K,) each."""
         return self._moments(p * (1.0 - p), u, weight)
 
     @staticmethod
@@ -104,8 +107,9 @@ class DiagonalMap:
 
     def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve:
         a, b, c = blocks[0] + diagonal[0], blocks[1], blocks[2] + diagonal[1]
-        # A class that is (almost) never likely has no curvature. A small ridge, and a lower bound
-        # of the determinant, which may round to a negative number, keep the blocks invertible.
+        # A class whose probability is always close to zero has no curvature. A small ridge keeps
+        # the blocks invertible. The determinant may round to a negative number, so it has a lower
+        # bound.
         floor = 1e-10 * (a.mean() + c.mean()) + TINY
         a, c = a + floor, c + floor
         determinant = a * c - b * b
@@ -135,7 +139,7 @@ class AffineMap:
         return np.eye(self.n_classes, self.n_classes + 1)
 
     def features(self, u: FloatArray) -> FloatArray:
-        """``u`` with a last column of ones, so intercepts are part of the matrix product."""
+        """Append a column of ones to ``u``, so intercepts are part of the matrix product."""
         if u.shape[1] > self.n_classes:
             return u
         x = np.empty((len(u), self.n_classes + 1), dtype=u.dtype)
@@ -177,8 +181,8 @@ class AffineMap:
         """Sum over rows of the diagonal block of each class, (K, K + 1, K + 1).
 
         K blocks need K^3 numbers. For more than ``BLOCK_CLASSES`` classes, the block of class k is
-        approximated by its share a_k / sum(a) of the sum of all blocks, which needs K^2 numbers:
-        the sum, (K + 1, K + 1), and a, (K,).
+        approximated by the share a_k / sum(a) of the sum of all blocks. This needs K^2 numbers: the
+        sum, (K + 1, K + 1), and a, (K,).
         """
         x = self.features(u)
         a = (p * (1.0 - p) * weight[:, None]).astype(u.dtype)
@@ -194,7 +198,7 @@ class AffineMap:
         )
 
     def _separate_solve(self, blocks: FloatArray, diagonal: FloatArray) -> Solve:
-        """Products with the inverse of each block.
+        """Return a function that multiplies by the inverse of each block.
 
         The inverses are computed once, so each product is one batched multiplication.
         """
@@ -223,11 +227,11 @@ def _column_sums(array: FloatArray) -> FloatArray:
 
 
 def _shared_solve(gram: FloatArray, share: FloatArray, diagonal: FloatArray) -> Solve:
-    """Products with the inverses of ``share_k / sum(share) gram + median(diagonal_k) I``.
+    """Return a function that multiplies by inverses of ``share_k / sum(share) gram + median I``.
 
-    All classes share one eigendecomposition of ``gram``, which is possible because the penalty is
-    a multiple of the identity for most parameters of a class. The few parameters with another
-    penalty (its diagonal weight, its intercept) are divided by their own curvature instead.
+    All classes share one eigendecomposition of ``gram``, which is possible because the penalty is a
+    multiple of the identity for most parameters of a class. The few parameters with another penalty
+    (diagonal weight and intercept) are divided by their own curvature instead.
     """
     scale, basis = np.linalg.eigh(gram.astype(np.float64))
     fraction = (share / share.sum())[:, None]
@@ -246,7 +250,7 @@ def _shared_solve(gram: FloatArray, share: FloatArray, diagonal: FloatArray) -> 
 
 
 def dense_solve(hessian: FloatArray, diagonal: FloatArray) -> Solve:
-    """Products with the inverse of a dense Hessian plus a diagonal.
+    """Return a function that multiplies by the inverse of a dense Hessian plus a diagonal.
 
     A small ridge keeps flat directions, in which the gradient is zero up to round-off, almost
     unchanged.
@@ -259,7 +263,7 @@ def _cholesky(matrix: FloatArray, diagonal: FloatArray, ridge: float) -> tuple[F
     """Cholesky factor of ``matrix + diag(diagonal)`` plus a ridge.
 
     The ridge is relative to the largest curvature and is increased until the matrix is positive
-    definite: directions that no probability depends on have no curvature, and round-off may make
+    definite. Directions that do not change probabilities have no curvature, and round-off may make
     it negative.
     """
     index = np.arange(len(matrix))

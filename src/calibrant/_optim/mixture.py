@@ -1,9 +1,9 @@
 r"""Weights of a mixture of predictions that minimize the log-loss.
 
 For :math:`\sum_i c_i = 1`, the problem :math:`\min_w -\sum_i c_i \log (P w)_i` over the simplex has
-the same solution as over :math:`w \ge 0` with the additional term :math:`\sum_j w_j`. It is solved
-by Newton steps whose quadratic models are non-negative least-squares problems (Kim, Carbonetto,
-Stephens and Anitescu 2020, arXiv:1806.01412). They need about a dozen steps. Expectation
+the same solution as over :math:`w \ge 0` with the additional term :math:`\sum_j w_j`. Newton steps
+solve the problem. Their quadratic models are non-negative least-squares problems (Kim, Carbonetto,
+Stephens and Anitescu 2020, arXiv:1806.01412). About a dozen steps are enough. Expectation
 maximization needs thousands, because its convergence is sublinear at the boundary.
 """
 
@@ -41,10 +41,10 @@ def mixture_weights(
 ) -> Solution:
     """Weights (J,) on the simplex that minimize the log-loss of a mixture.
 
-    ``likelihood`` (n, J) holds the probability of the true label under each member. The search
-    starts at ``start``, such as the weights of similar rows, or at equal weights. It converges if
-    the optimality conditions (the mean of ``P_ij / (P w)_i`` does not exceed one for any member)
-    hold up to 1e-10, or up to 1e-8 if rounding prevents further progress.
+    ``likelihood`` (n, J) contains the probability of the true label under each member. The search
+    starts at ``start``, such as the weights of similar rows, or at equal weights. The optimality
+    condition is that the mean of ``P_ij / (P w)_i`` does not exceed one for any member. The search
+    ends when this condition holds up to 1e-10, or up to 1e-8 if rounding prevents further progress.
     """
     if start is None and likelihood.size >= READ_BLOCK:
         solution = _search_blocks(likelihood, np.asarray(weight))
@@ -69,7 +69,7 @@ def mixture_weights(
 
 
 def _search_blocks(likelihood: FloatArray, weight: FloatArray) -> Solution:
-    """The weights by sums over row blocks, without arrays of the size of the data."""
+    """Find the weights by sums over row blocks, without arrays of the size of the data."""
 
     def sums_at(w: FloatArray) -> MixtureSums:
         def block_sums(rows: slice) -> MixtureSums:
@@ -82,7 +82,7 @@ def _search_blocks(likelihood: FloatArray, weight: FloatArray) -> Solution:
 
 
 def _violation(mean: FloatArray, w: FloatArray) -> float:
-    """The violation of the optimality conditions; 0 at the optimum.
+    """Return the violation of the optimality conditions, which is 0 at the optimum.
 
     The mean ratio must be at most one for all members, and one for members of positive weight.
     """
@@ -97,7 +97,7 @@ def _next_weights(
     ratio: FloatArray,
     mean: FloatArray,
 ) -> FloatArray | None:
-    """Weights with a lower loss; None if there are none.
+    """Return weights with a lower loss, or None if there are none.
 
     A Newton step is tried first. If it fails, the weight of the member with the largest mean ratio
     is increased. If rounding hides the difference in loss, the Newton point is used if it is closer
@@ -123,7 +123,7 @@ def _next_weights(
 def _step_down(
     p: FloatArray, c: FloatArray, w: FloatArray, step: FloatArray, value: float
 ) -> FloatArray | None:
-    """The end of the first of the steps 1, 1/2, 1/4, ... that reduces the loss, or None."""
+    """Try steps of length 1, 1/2, 1/4, ... and return the first that reduces the loss, or None."""
     length = 1.0
     while length > 1e-10:
         if _value(p, c, w + length * step) < value:
@@ -133,9 +133,9 @@ def _step_down(
 
 
 def _raise_member(p: FloatArray, c: FloatArray, w: FloatArray, member: int) -> FloatArray:
-    """Weights with the share of one member increased to minimize the loss.
+    """Increase the share of one member to minimize the loss.
 
-    The logarithm of the share is bisected, because a share as small as 1e-15 can be optimal.
+    Bisection uses the logarithm of the share, because a share as small as 1e-15 can be optimal.
     """
     mixed, likelihood = p @ w, p[:, member]
 
@@ -158,9 +158,9 @@ def _value(p: FloatArray, c: FloatArray, w: FloatArray) -> float:
 
 def newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
     """Minimum over x >= 0 of the quadratic model at w, with Hessian R' diag(c) R and H w = R' c."""
-    # Scale the Hessian to a diagonal of ones: a member of weight zero may have ratios of 1e10,
-    # which would dominate all others. The small ridge keeps it positive definite if members are
-    # nearly equal.
+    # Scale the Hessian to a diagonal of ones, because a member of weight zero may have ratios of
+    # 1e10, which would dominate all others. A small ridge keeps the Hessian positive definite if
+    # members are nearly equal.
     scale = np.sqrt(np.diag(hessian))
     hessian = hessian / np.outer(scale, scale)
     hessian[np.diag_indices_from(hessian)] += 1e-10
@@ -171,10 +171,10 @@ def newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class MixtureSums:
-    """Sums over rows at given weights of a mixture.
+    """Sums over rows for given mixture weights.
 
-    Sums of the weights c of the rows, of the log-loss, of the ratios ``P_ij / (P w)_i``, (J,), and
-    of their products, (J, J).
+    The sums are those of the row weights c, of the log-loss, of the ratios ``P_ij / (P w)_i``,
+    (J,), and of their products, (J, J).
     """
 
     total: float
@@ -195,7 +195,7 @@ class MixtureSums:
         return cls(float(weight.sum()), loss, ratio.T @ weight, product)
 
     def is_below(self, value: float) -> bool:
-        """Whether the mean loss is lower and the search can continue from here."""
+        """Return whether the mean loss is lower and the search can continue at this point."""
         return self.loss / self.total < value and bool(np.isfinite(self.product).all())
 
     def __add__(self, other: MixtureSums) -> MixtureSums:
@@ -232,9 +232,7 @@ def search_mixture(
 
 
 def _trial_weights(w: FloatArray, point: FloatArray, mean: FloatArray) -> Iterator[FloatArray]:
-    """Weights to try: along the Newton step, then one step of expectation maximization, which
-    never increases the loss.
-    """
+    """Yield weights to try: along the Newton step, then one step of expectation maximization."""
     length = 1.0
     while length > 1e-3:
         trial = w + length * (point - w)

@@ -14,26 +14,27 @@ TOLERANCE = 1e-13
 1 + |objective|."""
 
 SEPARABLE_LOSS = 1e-6
-"""An objective below this means that the labels are separated perfectly and parameters grow without
-limit. It is larger than the limit of `plain_temperature`: with K^2 parameters, each factor of e in
-the loss costs another pass over the data, and such small finite optima are of no practical use."""
+"""An objective below this limit means that the labels are separated perfectly and parameters grow
+without limit. The limit is larger than that of `plain_temperature`. With K^2 parameters, each
+factor of e in the loss costs another pass over the data, and such small finite optima are of no
+practical use."""
 
-# Maximum number of products with the Hessian. They are nearly free for few parameters; penalized
-# fits of many parameters need about a hundred.
+# Maximum number of products with the Hessian. Products are cheap for few parameters. Penalized fits
+# with many parameters need about a hundred.
 _MAX_WORK_FEW, _MAX_WORK_MANY = 10_000, 600
 
 _MAX_CG = 200
 """Maximum number of conjugate gradient iterations in one Newton step."""
 
 _LAST_CG = 0.001
-"""Relative accuracy of the last Newton step, which needs not be exact."""
+"""Relative accuracy of the last Newton step, which need not be exact."""
 
 _REFRESH_CG = 15
-"""After so many conjugate gradient iterations in a step, the preconditioner is computed again: it
-belongs to an earlier point."""
+"""Number of conjugate gradient iterations in a step after which the preconditioner is computed
+again, because it belongs to an earlier point."""
 
 
-# A step that is too long may overflow. The line search then shortens it.
+# A step that is too long may overflow. The line search then shortens the step.
 @np.errstate(over="ignore", invalid="ignore")
 def minimize(
     objective: Objective, start: FloatArray, *, max_work: int | None = None, tol: float = TOLERANCE
@@ -75,9 +76,9 @@ def minimize(
 def line_search(
     objective: Objective, theta: FloatArray, value: float, gradient: FloatArray, step: FloatArray
 ) -> tuple[FloatArray, float, FloatArray] | None:
-    """The end of the longest of the steps 1, 1/2, 1/4, ... that reduces the objective enough.
+    """Try steps of length 1, 1/2, 1/4, ... and return the first that reduces the objective.
 
-    Armijo's rule with the usual factor 1e-4. None if no step does.
+    The condition is Armijo's rule with the usual factor 1e-4. Returns None if no step satisfies it.
     """
     slope = float((gradient * step).sum())
     round_off = 4 * np.finfo(float).eps * (1 + abs(value))
@@ -101,15 +102,15 @@ def conjugate_gradient(
     max_products: int,
     accuracy: float,
 ) -> tuple[FloatArray, int]:
-    """An inexact Newton step by preconditioned conjugate gradients, and its number of products.
+    """Find an inexact Newton step by conjugate gradients, and count the products.
 
-    Directions that no probability depends on are projected out. The relative accuracy of the step
+    Directions that do not change probabilities are projected out. The relative accuracy of the step
     increases as the gradient decreases, so convergence is superlinear. The last step, which reduces
     the objective by less than ``accuracy``, may be less exact.
     """
-    # The whole Hessian as preconditioner handles flat directions by itself; its blocks do not. A
-    # Hessian from the pass of the gradient rounds differently at every pass, which lets
-    # unpenalized parameters drift along directions without curvature.
+    # The whole Hessian as preconditioner handles flat directions; its diagonal blocks do not. A
+    # Hessian from the pass of the gradient rounds differently at every pass, which lets unpenalized
+    # parameters drift along directions without curvature.
     drifts = objective.brings_hessian and not objective.penalty.curvature.any()
     gauge = np.copy if objective.is_small and not drifts else objective.in_gauge
     residual = gauge(gradient)

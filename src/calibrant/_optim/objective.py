@@ -24,11 +24,11 @@ FEW_PARAMETERS = 500
 
 BROUGHT_PARAMETERS = 40
 """Up to this many parameters, summing the Hessian in the pass of the gradient costs less than the
-products that it saves. For data in memory that are transformed again at every pass."""
+products that it saves. This applies to data in memory that every pass transforms again."""
 
 BLOCK_ROWS, LEAST_BLOCK_ROWS = 6, 512
 """The blocks of a preconditioner are computed from BLOCK_ROWS rows per column plus LEAST_BLOCK_ROWS
-rows. They cost K times as much as a product with the Hessian, and need not be exact."""
+rows. The blocks cost K times as much as a product with the Hessian, and need not be exact."""
 
 MATRIX_PARAMETERS, MATRIX_ROWS = 100, 2_000
 """For a matrix with more parameters, and at least this many rows, products with the Hessian and its
@@ -36,7 +36,7 @@ diagonal blocks are cheaper than the whole Hessian."""
 
 
 def _is_dense(score_map: ScoreMap, n_rows: int, pass_cost: float) -> bool:
-    """Whether to compute the whole Hessian, which replaces a pass per product with it."""
+    """Return whether to compute the whole Hessian, which replaces one pass per product."""
     size = score_map.shape[0] * score_map.shape[1]
     is_matrix = score_map.shape[0] > 2
     if is_matrix and n_rows >= MATRIX_ROWS and size > MATRIX_PARAMETERS * pass_cost:
@@ -47,10 +47,10 @@ def _is_dense(score_map: ScoreMap, n_rows: int, pass_cost: float) -> bool:
 class Objective:
     """Value, gradient and curvature of the mean penalized log-loss at given parameters.
 
-    It needs memory for a block and for arrays of the size of the parameters. For data of at most
-    ``WORK_MEMORY`` elements it also keeps the probabilities of the last point and a
-    single-precision copy of the data. Problems with many parameters use the copy for products:
-    errors of 1e-7 only slow down conjugate gradients, which correct themselves.
+    The objective needs memory for a block and for arrays of the size of the parameters. For data of
+    at most ``WORK_MEMORY`` elements, it also keeps the probabilities of the last point and a
+    single-precision copy of the data. Problems with many parameters use the copy for products.
+    Errors of 1e-7 only slow down conjugate gradients, which correct themselves.
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class Objective:
         self.sample = sample.normalized()
         self.n_rows, self.n_classes = sample.shape
         self.is_small = _is_dense(score_map, self.n_rows, sample.pass_cost)
-        # Equal weights are the usual case. They are a factor of the sums, which saves a product.
+        # Equal weights are the usual case. A common weight is a factor of the sums, which saves a
+        # product.
         self._even = self.sample.even_weight
         self._is_large = self.n_rows >= MATRIX_ROWS
         self.keeps = self.n_rows <= (sample.kept_rows(WORK_MEMORY // self.n_classes) or 0)
@@ -82,18 +83,19 @@ class Objective:
             curvature.any(axis=score_map.gauge()[0], keepdims=True), curvature, 1.0
         )
         is_matrix = score_map.shape[0] > 2
-        # Matrix products are efficient from about 256 rows per block. Without a matrix product, two
-        # rows are enough, which keeps blocks of many classes small.
+        # Matrix products are efficient from about 256 rows per block. Without matrix products, two
+        # rows are enough, so blocks of many classes stay small.
         self._elements = max(CACHE_BLOCK, (256 if is_matrix else 2) * self.n_classes)
         if is_matrix and self.brings_hessian:  # the Hessian expands each column to K + 1 columns
             size = 4 * CACHE_BLOCK // (self.n_classes + 1)
             self._elements = max(size, 256 * self.n_classes)
-        # A matrix product costs K operations per element, the rest of a pass about sixteen.
+        # A matrix product costs K operations per element, and the rest of a pass costs about
+        # sixteen.
         self._work = 1 + (self.n_classes // 16 if is_matrix else 0)
         self._block = self.sample.whole_block(min(self._elements, THREAD_WORK // self._work))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state that another process needs to sum over a chunk, without data and caches."""
+        """Return the state that another process needs, without data and caches."""
         data = {"sample": None, "_block": None, "_hessian": None}
         return {**vars(self), **data, "_kept": {}, "_features": {}}
 
@@ -103,7 +105,7 @@ class Objective:
         return self.sample.sum(function, elements=self._elements, work=self._work)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Objective and its gradient, of the shape of the parameters."""
+        """Return the objective and its gradient, which has the shape of the parameters."""
         self._kept.clear()
         self._kept_at = theta
         loss, gradient, *hessian = self._sum(partial(self._loss_block, theta))
@@ -174,11 +176,11 @@ class Objective:
         return self.map.pullback(t, u).astype(np.float64)
 
     def in_gauge(self, direction: FloatArray) -> FloatArray:
-        """Project a direction so that steps stay among the parameters that the penalty prefers.
+        """Project a direction, so steps stay among the parameters that the penalty prefers.
 
         Adding a constant to a line of parameters changes no probability. Among such parameters, the
-        penalty prefers ``sum curvature * (theta - center) = 0`` on the line. Conjugate gradients
-        that stay there need half the products.
+        penalty prefers ``sum curvature * (theta - center) = 0`` on the line. Conjugate gradients on
+        this subspace need half the products.
         """
         axis, mask = self.map.gauge()
         normal = self._gauge_normal
@@ -188,7 +190,7 @@ class Objective:
         return direction - mask * normal * excess
 
     def gauged(self, theta: FloatArray) -> FloatArray:
-        """The parameters with the same probabilities that the penalty prefers."""
+        """Return the parameters with the same probabilities that the penalty prefers."""
         axis, mask = self.map.gauge()
         normal = self._gauge_normal
         center = np.where(
@@ -200,10 +202,10 @@ class Objective:
         return theta - mask * excess
 
     def without_drift(self, theta: FloatArray, start: FloatArray) -> FloatArray:
-        """The parameters with the same probabilities that the penalty prefers.
+        """Return the parameters with the same probabilities that the penalty prefers.
 
-        Without a penalty, those that have not drifted from the start. Round-off moves parameters
-        along directions without curvature.
+        Without a penalty, remove the drift from the start, because round-off moves parameters along
+        directions without curvature.
         """
         axis, mask = self.map.gauge()
         theta = self.gauged(theta)
@@ -222,9 +224,7 @@ class Objective:
         return self.map.curvature(p, u, np.asarray(block.weight))
 
     def solver(self, theta: FloatArray) -> Solve:
-        """Products with the inverse Hessian, or with that of its diagonal blocks for many
-        parameters.
-        """
+        """Return a function that multiplies by the inverse Hessian or by its inverse blocks."""
         diagonal = self.penalty.hessian_diagonal
         if self.is_small:
             return dense_solve(self.hessian(theta), diagonal)
@@ -239,7 +239,7 @@ class Objective:
             return self._sum(lambda block: self.map.blocks(*self._some_rows(theta, 1, block)[0]))
         some = self._sum(partial(self._some_rows, theta, step))
         p, u, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
-        # Weights are shares of one, so those of a subsample must be scaled to sum to one again.
+        # Weights are shares of one, so the weights of a subsample must be rescaled to sum to one.
         return self.map.blocks(p, u, weight / weight.sum() if weight.any() else weight)
 
     def _some_rows(
@@ -247,7 +247,7 @@ class Objective:
     ) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
         """Probabilities, scores and weights of evenly spaced rows of a block.
 
-        They are in a list, because the sum of lists over blocks is a list of all blocks.
+        The result is a list, because the sum of lists over blocks is a list of all blocks.
         """
         u, p = self._proba_block(theta, block)
         rows = slice(-block.start % step, None, step)

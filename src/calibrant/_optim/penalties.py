@@ -40,7 +40,7 @@ def _affine(
 def off_diagonal_and_intercept(lam: float, mu: float, n_classes: int) -> QuadraticPenalty:
     """ODIR: ``lam sum_{k != l} W_kl^2 + mu sum_k b_k^2`` (Kull et al. 2019).
 
-    These are sums and not means over the parameters. The diagonal is not penalized.
+    The penalty uses sums over the parameters, not means. The diagonal is not penalized.
     """
     return _affine(0.0, lam, mu, np.zeros((n_classes, n_classes + 1)), n_classes)
 

@@ -12,7 +12,7 @@ With :math:`\beta = e^t`, the mean log-loss of :math:`\mathrm{softmax}(\beta u)`
 :math:`\mathrm{softmax}(\beta u_i)`.
 
 Tests compare the fast search in `calibrant._optim.temperature` with `find_log_beta_plainly`. Both
-have the same result; the fast search takes about a third of the time.
+searches have the same result, but the fast search takes about a third of the time.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ LIMIT = 16.0
 """Inverse temperatures stay within exp(-LIMIT) and exp(LIMIT)."""
 
 SEPARABLE_LOSS = 1e-12
-"""Below this loss the labels are separated, and a larger beta changes nothing. It is smaller than
-the limit of `newton`, because steps are cheap for one parameter, and losses between the two limits
-occur for well separated data with a finite temperature."""
+"""Below this loss, the labels are separated, and a larger beta changes nothing. The limit is
+smaller than that of `newton`, because steps are cheap for one parameter. Losses between the two
+limits occur for well separated data with a finite temperature."""
 
 MAX_ITER = 100
 LONGEST_STEP = 2.0
-"""Maximum change of log beta. Far from the optimum, the curvature is no guide to the length of a
-step."""
+"""Maximum change of log beta. Far from the optimum, the curvature does not predict a good step
+length."""
 
-_LAST_STEP = 1e-7  # Newton's method is quadratic: the error after this step is about 1e-14
+_LAST_STEP = 1e-7  # convergence is quadratic, so the error after this step is about 1e-14
 
 
 def find_log_beta_plainly(sample: Sample, *, prior_scale: float | None = None) -> Solution:
@@ -57,7 +57,7 @@ def find_log_beta_plainly(sample: Sample, *, prior_scale: float | None = None) -
 
 
 def prior_precision(total: float, prior_scale: float | None) -> float:
-    """The factor of ``t^2 / 2`` that a Gaussian prior adds to the mean log-loss."""
+    """Return the factor of ``t^2 / 2`` that a Gaussian prior adds to the mean log-loss."""
     return 0.0 if prior_scale is None else 1.0 / (total * prior_scale**2)
 
 
@@ -114,7 +114,7 @@ def minimize_by_newton(derivatives: Callable[[float], Derivatives]) -> Solution:
 def name_cause(solution: Solution) -> Solution:
     """Set the outcome if the search ended at an end of its interval.
 
-    At the upper end the labels are separated, at the lower end the scores are uninformative.
+    At the upper end, the labels are separated. At the lower end, the scores are uninformative.
     """
     t = float(solution.parameters[0])
     if t >= LIMIT or solution.objective <= SEPARABLE_LOSS:

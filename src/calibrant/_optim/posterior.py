@@ -64,7 +64,10 @@ def log_temperature_posterior(
 
 
 def _zoom(grid: FloatArray, log_mass: FloatArray) -> FloatArray:
-    """A finer grid where the mass is. Around a single point, between its neighbors."""
+    """Return a finer grid in the region of the mass.
+
+    For a single point, the region is between its neighbors.
+    """
     inside = np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
     first, last = inside[0], inside[-1]
     if first == last:
@@ -77,9 +80,10 @@ def _log_likelihood(
 ) -> scipy.interpolate.BPoly:
     """The log-likelihood of all rows as a function of log T, where the posterior matters.
 
-    The likelihood has one maximum, because the log-loss is convex in 1/T. So a knot is of no use if
+    The likelihood has one maximum, because the log-loss is convex in 1/T. So a knot is useless if
     it lies beyond another knot at which the posterior is negligible. Knots are added in four
-    passes, each of which halves the distance between them. For many rows, 11 of 33 knots suffice.
+    passes, each of which halves the distance between them. For many rows, 11 of 33 knots are
+    enough.
     """
     values: dict[int, FloatArray] = {}
     first, last = 0, len(KNOTS) - 1
@@ -88,9 +92,9 @@ def _log_likelihood(
         values.update(zip(new, _derivatives_at(sample, KNOTS[new]), strict=True))
         knots = np.array(sorted(k for k in values if first <= k <= last))
         log_mass = np.array([values[k][0] for k in knots]) + log_prior(KNOTS[knots])
-        # The difference is compared, because 1e20 - 40 is 1e20 in floating-point arithmetic.
+        # Compare the difference, because 1e20 - 40 equals 1e20 in floating-point arithmetic.
         relevant = np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
-        # The maximum is between the neighbors of the best knot, so both stay.
+        # The maximum is between the neighbors of the best knot, so keep both neighbors.
         first = int(knots[max(relevant[0] - 1, 0)])
         last = int(knots[min(relevant[-1] + 1, len(knots) - 1)])
     knots = np.array(sorted(k for k in values if first <= k <= last))
@@ -120,7 +124,7 @@ def gauss_quadrature(
     spread = np.sqrt(share @ (points - mean) ** 2)
     if not spread > 0:
         return np.array([mean]), np.ones(1)
-    # Standardize the points, because the recurrence is stable for numbers of the size of one.
+    # Standardize the points, because the recurrence is stable for numbers close to one.
     x = (points - mean) / spread
     previous, current = np.zeros_like(x), np.ones_like(x)
     diagonal: list[float] = []
@@ -142,4 +146,4 @@ def gauss_quadrature(
 
 
 _ROUND_OFF = 1e-8
-"""A polynomial with a smaller norm is zero on all points that matter, up to round-off."""
+"""A polynomial with a smaller norm is zero on all relevant points, up to round-off."""

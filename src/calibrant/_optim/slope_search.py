@@ -1,9 +1,9 @@
 r"""Minimization of a log-loss over log beta with as few evaluations as possible.
 
-An evaluation is a pass over all rows, so it returns more than one number: the slope of the function
-and the first derivatives of the slope. A polynomial interpolates the m numbers at the last point t
-and the m' numbers at the previous point t'. Its root predicts where the slope is zero. The error of
-the predicted root r is about
+An evaluation is a pass over all rows, so it returns several numbers: the slope of the function and
+the first derivatives of the slope. A polynomial interpolates the m numbers at the last point t and
+the m' numbers at the previous point t'. The root of the polynomial predicts where the slope is
+zero. The error of the predicted root r is about
 
 .. math:: |r - t|^m\, |r - t'|^{m'} / (m + m')^2 ,
 
@@ -27,7 +27,7 @@ _ROOT_ITERATIONS = 4
 
 
 class Point(NamedTuple):
-    """The function at ``t``: its value, and its slope followed by derivatives of the slope."""
+    """The value of the function at ``t``, its slope, and derivatives of the slope."""
 
     t: float
     value: float
@@ -35,7 +35,7 @@ class Point(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The solution, and the last point that was evaluated, which is not the solution itself."""
+    """The solution, and the last evaluated point, which differs from the solution."""
 
     solution: Solution
     point: Point
@@ -80,15 +80,16 @@ def _solution(t: float, value: float, n_iter: int, curvature: float) -> Solution
 def interpolate_slope(point: Point, before: Point | None) -> list[float]:
     """Taylor coefficients at ``point`` of a polynomial that interpolates the slope at two points.
 
-    The first coefficients are those of ``point``. The others give the polynomial the slope and the
-    derivatives of ``before``.
+    The first coefficients are those of ``point``. The others follow from the slope and the
+    derivatives at ``before``.
     """
     terms = _taylor(point.slopes)
     if before is None:
         return terms
     away, order = before.t - point.t, len(terms)
     # The remainder after the first terms is x^order q(x). The coefficients of q at ``before``
-    # follow one by one from those of the product, in which x^order has binomial coefficients.
+    # follow one by one from the coefficients of the product, in which x^order has binomial
+    # coefficients.
     first = _shifted([*terms, 0.0], away)
     power = [comb(order, k) * away ** (order - k) for k in range(len(before.slopes))]
     quotient: list[float] = []
@@ -117,7 +118,7 @@ def _newton_step(point: Point) -> float:
 
 
 def _root_near(newton: float, terms: list[float]) -> float | None:
-    """The root of a polynomial; None if it is not close to Newton's step."""
+    """Return the root of a polynomial, or None if it is not close to the Newton step."""
     if not terms[1] > 0:
         return None
     step = newton
@@ -147,7 +148,7 @@ def _root_error(root: float, point: Point, before: Point | None) -> float:
 
 
 def _safe_step(t: float, step: float, low: float, high: float) -> float:
-    """The step if it stays inside the bracket, else a step to its end or its middle."""
+    """Return the step if it stays inside the bracket, else a step to its end or its middle."""
     step = min(LONGEST_STEP, max(-LONGEST_STEP, step))
     if low < t + step < high:
         return step
@@ -157,7 +158,7 @@ def _safe_step(t: float, step: float, low: float, high: float) -> float:
 
 
 def _integral(terms: list[float], step: float) -> float:
-    """The integral of the slope from 0 to ``step``, that is, the change of the function."""
+    """Return the integral of the slope from 0 to ``step``, which is the change of the function."""
     total = 0.0
     for power in range(len(terms), 0, -1):
         total = total * step + terms[power - 1] / power

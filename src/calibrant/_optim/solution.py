@@ -1,4 +1,4 @@
-"""The result of an iterative fit, and how it ended."""
+"""The result of an iterative fit, and the reason why it ended."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from calibrant._typing import FloatArray
 
 
 class Outcome(Enum):
-    """The ways in which a fit ends.
+    """The reasons why a fit ends.
 
-    The value describes the cause in a warning. The calibrator adds the advice.
+    The value is the text of a warning. The calibrator adds the advice.
     """
 
     CONVERGED = "converged"
@@ -34,7 +34,7 @@ class Outcome(Enum):
     )
 
     def __reduce__(self) -> tuple[type[Outcome], tuple[str]]:
-        """Pickle by value, because skops calls this method instead of that of enumerations."""
+        """Pickle by value, because skops calls this method."""
         return type(self), (self.value,)
 
 

@@ -1,8 +1,7 @@
-"""The best inverse temperature of a sample, in as little time as possible.
+"""Find the best inverse temperature of a sample in as little time as possible.
 
-`find_log_beta` is all that the rest of the package uses. What it computes is defined in
-`calibrant._optim.plain_temperature`; the sums over rows are those of `fast_temperature`, the search
-is that of `slope_search`.
+The rest of the package uses only `find_log_beta`. `calibrant._optim.plain_temperature` defines its
+result. The sums over rows are in `fast_temperature`, and the search is in `slope_search`.
 """
 
 from __future__ import annotations
@@ -20,30 +19,31 @@ from calibrant._optim.solution import Solution
 from calibrant._typing import FloatArray
 
 _FEW_SCORES = 2**14
-"""Up to this many scores, calls of NumPy take as long as the arithmetic. Passes in double precision
-with a third derivative are best then, because they are the fewest."""
+"""Up to this many scores, calls of NumPy take as long as the arithmetic. In this case, passes in
+double precision with a third derivative are best, because fewer passes are needed."""
 
 ERROR = 5e-11
 """Estimated error of log beta at which a search ends."""
 
 _ROUGH_ERROR = 1e-4
-"""The same for a search in single precision, which is continued in double precision."""
+"""Estimated error of log beta at which a search in single precision ends. A search in double
+precision continues it."""
 
 # From _WARM_FROM rows on, the search starts at the optimum of every _WARM_STEP-th row. Small chunks
-# use more rows, so at least _WARM_ROWS of them.
+# use more of their rows, at least _WARM_ROWS.
 _WARM_FROM, _WARM_STEP, _WARM_ROWS = 5_000, 16, 300
-# Chunks of sorted rows may hold a single class and have extreme optima. Limit their influence on
-# the mean over chunks.
+# If rows are sorted, a chunk may contain a single class and have an extreme optimum. Limit the
+# influence of such chunks on the mean over chunks.
 _CHUNK_LIMIT = 3.0
 
 
 def find_log_beta(sample: Sample, *, prior_scale: float | None = None) -> Solution:
     """Find the ``t = log beta`` that minimizes the mean log-loss.
 
-    A Gaussian prior of scale s adds ``t^2 / (2 n s^2)``. A constant that is added to a row of
-    scores changes nothing. Few scores are searched in double precision. Many scores are searched in
-    single precision first, starting at the optimum of a subsample. Usually one last pass is in
-    double precision.
+    A Gaussian prior of scale s adds ``t^2 / (2 n s^2)``. Adding a constant to a row of scores
+    changes nothing. For few scores, the search uses double precision. For many scores, it starts at
+    the optimum of a subsample and uses single precision first. Usually one last pass is in double
+    precision.
     """
     size = sample.shape[0] * sample.shape[1]
     with one_blas_thread(size):
@@ -59,7 +59,7 @@ def find_log_beta(sample: Sample, *, prior_scale: float | None = None) -> Soluti
 
 
 def _approach(loss: TemperatureLoss, prior_scale: float | None) -> SearchResult:
-    """A point close to the optimum, by passes in single precision over all rows."""
+    """Find a point close to the optimum by passes in single precision over all rows."""
     if loss.sample.shape[0] < _WARM_FROM:
         return minimize_scalar(partial(loss, is_rough=True, n_powers=4), 0.0, _ROUGH_ERROR)
     limit = _CHUNK_LIMIT if loss.sample.n_chunks > 1 else np.inf
@@ -71,10 +71,10 @@ def _approach(loss: TemperatureLoss, prior_scale: float | None) -> SearchResult:
 
 
 def _start_sums(prior_scale: float | None, limit: float, chunk: ArraySample) -> FloatArray:
-    """The weight of a chunk, and its products with two numbers at the optimum of some rows.
+    """Return the weight of a chunk, and its products with two numbers.
 
     The numbers are the optimum of evenly spaced rows of the chunk, and the ratio of the third to
-    the second derivative there.
+    the second derivative at this optimum.
     """
     rows = chunk.every(min(_WARM_STEP, max(1, chunk.shape[0] // _WARM_ROWS)))
     if not rows.weight.any():

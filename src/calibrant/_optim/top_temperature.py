@@ -1,4 +1,4 @@
-r"""The best inverse temperature if only the scores of the best m of K classes are known.
+r"""Find the best inverse temperature if only the scores of the top m of K classes are known.
 
 The top m classes have log-probabilities :math:`l_1 \ge \dots \ge l_m`, and the tail mass is r. At
 another inverse temperature :math:`\beta`, the tail mass depends on how r is distributed over the
@@ -11,10 +11,10 @@ where the exponent :math:`a \ge 0` of each row is chosen such that :math:`R(1) =
 
 If the true class is not among the top m, its rank is unknown. The model assumes that it is class j
 with probability proportional to :math:`e^{\gamma l_j}`. The power :math:`\gamma` is estimated from
-the rows whose true class has a rank between m/3 and m, with a normal prior of scale 1 on its
-logarithm. It differs from :math:`\beta`, which the best classes determine. The log-loss of such a
-row is the expectation over j, :math:`\log Z(\beta) - \beta\, E_\gamma[l]`. The cost is O(n m) for
-any K.
+the rows whose true class has a rank between m/3 and m. Its logarithm has a normal prior of scale 1.
+The power :math:`\gamma` differs from :math:`\beta`, which the best classes determine. The log-loss
+of such a row is the expectation over j, :math:`\log Z(\beta) - \beta\, E_\gamma[l]`. The cost is
+O(n m) for any K.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LARGEST_EXPONENT = 1e4
 """Upper end of the bisection for the exponent of the tail."""
 
 _HALVINGS = 60
-"""Steps of this bisection: 1e4 / 2^60 is about 1e-14."""
+"""Number of steps of the bisection for the exponent. The error is 1e4 / 2^60, about 1e-14."""
 
 _LOWER = 3
 """The power of the tail is estimated from true classes beyond the first third of the top m."""
@@ -48,8 +48,8 @@ series, because the closed forms lose digits by cancellation."""
 class Tail:
     """The distribution of the tail mass of each row.
 
-    The log-probability at which it starts and its exponent, (n,) each; the logarithm of m, and the
-    logarithms of the first and last rank divided by m.
+    The fields are a first log-probability and an exponent per row, (n,) each, the logarithm of m,
+    and the logarithms of the first and last rank divided by m.
     """
 
     log_top: FloatArray
@@ -98,8 +98,8 @@ def find_top_log_beta(
 ) -> Solution:
     """``t = log beta`` that minimizes the mean log-loss of the top m classes and the tail.
 
-    Without a tail, the likelihood is conditional on the true class being among the top m, which
-    must then hold for all rows.
+    Without a tail, the likelihood is conditional on the true class being among the top m. This
+    condition must then hold for all rows.
     """
     true = log_proba[np.arange(len(place)), place]
     if tail is not None and not is_inside.all():
@@ -120,9 +120,9 @@ def find_top_log_beta(
 def lower_power(
     log_proba: FloatArray, place: IntArray, is_inside: BoolArray, weight: FloatArray
 ) -> float:
-    """The power of probabilities that predicts the true class among the lower of the top m ranks.
+    """Estimate the power of probabilities for true classes among the lower top ranks.
 
-    One if no row has its true class there.
+    Returns one if no row has its true class there.
     """
     first = max(1, log_proba.shape[1] // _LOWER)
     rows = np.flatnonzero(is_inside & (place >= first) & (weight > 0))
@@ -168,7 +168,7 @@ def tempered(
 
 
 def _log_integral(w: FloatArray, length: float, power: FloatArray, start: float) -> FloatArray:
-    """``log`` of the integral of ``exp((1 - power) v)`` from ``start`` to ``start + length``.
+    """Return the log integral of ``exp((1 - power) v)`` from ``start`` to ``start + length``.
 
     ``w`` is ``(1 - power) length``.
     """
@@ -192,6 +192,7 @@ def _mean(w: FloatArray) -> FloatArray:
 def _variance(w: FloatArray) -> FloatArray:
     """Variance of the density proportional to ``e^(w v)`` on [0, 1]."""
     small = np.abs(w) < _SERIES
-    # sinh(300) is about 1e130: beyond, the second term is negligible and would overflow.
+    # sinh(300) is about 1e130. For larger arguments, the second term is negligible and would
+    # overflow.
     safe = np.where(small, 1.0, np.minimum(np.abs(w), 600.0))
     return np.where(small, 1 / 12 - w**2 / 240, 1 / safe**2 - 0.25 / np.sinh(safe / 2) ** 2)

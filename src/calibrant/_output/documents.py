@@ -17,7 +17,7 @@ def parse_json(text: str) -> Any:
     Raises ``ValueError`` for NaN, infinity, duplicated keys, too many values and deep nesting.
     """
     if sum(map(text.count, ",[{")) > _MOST_VALUES:
-        raise ValueError(f"it holds more than {_MOST_VALUES:,} values")
+        raise ValueError(f"it contains more than {_MOST_VALUES:,} values")
     try:
         return json.loads(
             text, parse_constant=_reject_constant, object_pairs_hook=_reject_repeated_keys
@@ -31,9 +31,9 @@ def _reject_constant(name: str) -> float:
 
 
 def _reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object; raise for duplicated keys, of which readers may see different values."""
+    """Build an object, and raise for duplicate keys, because readers may use different values."""
     values = dict(pairs)
     if len(values) < len(pairs):
         times = Counter(key for key, _ in pairs)
-        raise ValueError(f"it has the key {times.most_common(1)[0][0]!r:.60} more than once")
+        raise ValueError(f"it contains the key {times.most_common(1)[0][0]!r:.60} more than once")
     return values

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 completed: list[str] = []
-"""Paths that this process has replaced, for the message of a command that is interrupted."""
+"""Paths that this process has replaced, for the message of an interrupted command."""
+
+_PAUSES = (0.05, 0.2, 0.8)
+"""Seconds between attempts to replace a file. Windows denies it while another program, such as a
+virus scanner, has the file open; scanners need about a second."""
 
 
 @contextmanager
@@ -18,13 +23,14 @@ def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces ``path`` at the end, or is removed if an
     error occurs.
 
-    The file is in the same folder and has an unpredictable name. So it does not follow a symbolic
-    link of an attacker, and concurrent writers do not interfere. It gets the mode of the file that
-    it replaces. Devices and pipes are written directly, because a renamed file would replace them.
+    The file is in the same folder and has an unpredictable name. So an attacker cannot prepare a
+    symbolic link, and concurrent writers do not interfere. The new file has the permissions of the
+    file that it replaces. Devices and pipes are written directly, because a renamed file would
+    replace them.
     """
     check_writable(path)
     if _is_special(path):
-        # The path is not resolved: the real path of a pipe (/dev/stdout) cannot be opened.
+        # The path is not resolved, because the real path of a pipe (/dev/stdout) cannot be opened.
         yield Path(path)
         return
     target = Path(os.path.realpath(path))
@@ -46,12 +52,23 @@ def replace_file(aside: Path, target: Path, display_path: str) -> None:
 
     The command line does not let a signal interrupt this function, so the record is always correct.
     """
-    os.replace(aside, target)
+    for pause in (*_PAUSES, None):
+        try:
+            os.replace(aside, target)
+        except PermissionError:
+            if pause is None:
+                raise PermissionError(
+                    f"{display_path} cannot be replaced. Close the programs that have it open, and "
+                    "try again, or pass another path."
+                ) from None
+            time.sleep(pause)
+        else:
+            break
     completed.append(display_path)
 
 
 def _is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a device, a pipe or a socket."""
+    """Return whether a path is a device, a pipe or a socket."""
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except OSError:
@@ -59,8 +76,8 @@ def _is_special(path: str | os.PathLike[str]) -> bool:
 
 
 def _make_aside(target: Path) -> Path:
-    """A new empty file next to ``target``; private if it replaces another file."""
-    # The name does not contain that of the target, which may have the maximum length.
+    """Create an empty file next to ``target``. The file is private if it replaces another file."""
+    # The temporary name does not contain the name of the target, which may have the maximum length.
     aside = target.with_name(f".{secrets.token_hex(12)}.part")
     mode = 0o600 if target.exists() else 0o666  # the umask of the user is applied to it
     os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
@@ -82,7 +99,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(
             f"The folder {target.parent} does not exist. Create it first, or pass another path."
         )
-    # A file is replaced by a new one in its folder, so both must be writable.
+    # A new file in the same folder replaces the old file, so both the folder and the file must be
+    # writable.
     needed = [path] if is_special else [target.parent, *([target] if target.exists() else [])]
     for place in needed:
         if not os.access(place, os.W_OK):
@@ -105,7 +123,7 @@ def read_limited(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     pieces: list[bytes] = []
     n_bytes = 0
     with open(path, "rb") as file:
-        while piece := file.read(2**20):  # read(most_bytes) would allocate all of it at once
+        while piece := file.read(2**20):  # read(most_bytes) would allocate all memory at once
             pieces.append(piece)
             n_bytes += len(piece)
             if n_bytes > most_bytes:

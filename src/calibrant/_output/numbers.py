@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import floor, isfinite, log10
 
 _DIGITS = 3
-"""Significant digits of visible numbers."""
+"""Number of significant digits that users see."""
 
 _SMALLEST = 1e-5
-"""Smaller absolute values are shown as 0: they are rounding errors, or too small to matter."""
+"""Smaller absolute values are shown as 0, because they are rounding errors or negligible."""
 
 _SMALLEST_FIXED = 1e-4
 """Smaller absolute values are shown in scientific notation."""
@@ -17,9 +17,9 @@ _SMALLEST_P_VALUE = 0.001
 
 
 def format_number(value: float, *, signed: bool = False) -> str:
-    """Three significant digits; large numbers as integers, and never a negative zero.
+    """Format a number with three significant digits, or as an integer if it is large.
 
-    ``signed`` also writes the sign of positive numbers.
+    The result is never a negative zero. ``signed`` also writes the sign of positive numbers.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def format_number(value: float, *, signed: bool = False) -> str:
 
 
 def format_interval(low: float, high: float, *, signed: bool = False) -> str:
-    """Both ends of an interval.
+    """Format both ends of an interval.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def format_interval(low: float, high: float, *, signed: bool = False) -> str:
 
 
 def format_percent(share: float) -> str:
-    """A share as a percentage of three significant digits; more if it would be rounded to 100%.
+    """Format a share as a percentage with three significant digits, more if it is close to 100%.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def format_percent(share: float) -> str:
 
 
 def format_p_value(value: float) -> str:
-    """A p-value; values below 0.001 are not distinguished.
+    """Format a p-value. Values below 0.001 are not distinguished.
 
     Examples
     --------

@@ -1,10 +1,15 @@
-"""Show progress on a terminal; print nothing elsewhere."""
+"""Show progress on a terminal; print nothing elsewhere.
+
+`tracked` and `spinning` show their own progress. Work of several steps calls `next_step`, which
+does nothing unless a caller shows the steps by `counted`.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -18,7 +23,7 @@ def tracked(
     progress: bool,
     size: Callable[[Item], int] = lambda item: 1,
 ) -> Iterator[Item]:
-    """Yield the items, with a progress bar on standard error if it is a terminal.
+    """Yield the items, and show a progress bar if standard error is a terminal.
 
     ``total`` is the number of steps, or None if it is unknown. ``size`` returns the number of steps
     of an item. There is no bar if ``progress`` is False.
@@ -26,6 +31,47 @@ def tracked(
     if not is_shown(progress):
         yield from items
         return
+    with _new_bar() as bar:
+        task = bar.add_task(description, total=total)
+        for item in items:
+            yield item
+            bar.advance(task, size(item))
+
+
+_next_step: ContextVar[Callable[[str], None] | None] = ContextVar("_next_step", default=None)
+"""Shows the start of a step; None if nobody watches."""
+
+
+@contextmanager
+def counted(total: int, *, progress: bool) -> Iterator[None]:
+    """Show a bar of the steps that the work announces by `next_step`, if there is a terminal."""
+    if not is_shown(progress):
+        yield
+        return
+    with _new_bar() as bar:
+        task = bar.add_task("Starting", total=total)
+        n_started = 0
+
+        def show(description: str) -> None:
+            nonlocal n_started
+            bar.update(task, description=description, completed=n_started)
+            n_started += 1
+
+        token = _next_step.set(show)
+        try:
+            yield
+        finally:
+            _next_step.reset(token)
+
+
+def next_step(description: str) -> None:
+    """Announce a step of long work. Steps before it are complete."""
+    show = _next_step.get()
+    if show is not None:
+        show(description)
+
+
+def _new_bar() -> Any:
     rich = _import_rich()
     columns = (
         rich.SpinnerColumn(),
@@ -34,16 +80,12 @@ def tracked(
         rich.MofNCompleteColumn(),
         rich.TimeElapsedColumn(),
     )
-    with rich.Progress(*columns, console=_console(), transient=True) as bar:
-        task = bar.add_task(description, total=total)
-        for item in items:
-            yield item
-            bar.advance(task, size(item))
+    return rich.Progress(*columns, console=_console(), transient=True)
 
 
 @contextmanager
 def spinning(description: str, *, progress: bool) -> Iterator[None]:
-    """Show a spinner on standard error during long work, if it is a terminal."""
+    """Show a spinner during long work if standard error is a terminal."""
     if not is_shown(progress):
         yield
         return
@@ -53,7 +95,7 @@ def spinning(description: str, *, progress: bool) -> Iterator[None]:
 
 
 def is_shown(progress: bool) -> bool:
-    """Whether progress is wanted and standard error is a terminal."""
+    """Return whether to show progress, which requires a terminal."""
     return progress and sys.stderr.isatty()
 
 

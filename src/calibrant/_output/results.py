@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 _BRIEF, _LINE = 40, 240
-"""Most characters of a value in a repr, and of all values together."""
+"""Maximum number of characters of a value in a repr, and of all values together."""
 
 
 class ShortRepr:
@@ -29,7 +29,7 @@ class AsText:
 
 
 def as_frame(*records: dict[str, Any]) -> Any:
-    """A pandas frame with one row per result."""
+    """Return a pandas DataFrame with one row per record."""
     import pandas
 
     return pandas.DataFrame(records)
@@ -57,7 +57,7 @@ def html_table(
 
 
 def _brief(value: Any) -> str:
-    """A short text of a value: the shape of an array, the length of a collection."""
+    """Describe a value briefly: the shape of an array, the length of a collection."""
     shape = getattr(value, "shape", None)
     if shape:
         return f"<array {' x '.join(map(str, shape))}>"

@@ -25,7 +25,6 @@ from calibrant._typing import (
     WeightsLike,
 )
 from calibrant._validation._arguments import check_arguments, raise_if_many_labels, warn_other_order
-from calibrant._validation._arrays import as_array
 from calibrant._validation._columns import (
     arrange,
     arrange_as_fitted,
@@ -36,24 +35,10 @@ from calibrant._validation._columns import (
     order_of,
     readings,
 )
-from calibrant._validation._labels import (
-    as_labels,
-    check_classes,
-    encode_labels,
-    missing_as_text,
-    raise_if_missing,
-    raise_if_other_order,
-    warn_count_from_one,
-)
+from calibrant._validation._costs import add_abstention, check_costs, check_share
 from calibrant._validation._layouts import FlatPredictions, flatten_predictions, map_scores
+from calibrant._validation._options import OptionScores, check_option_inputs
 from calibrant._validation._parameters import Message, ParameterError, Spelling
-from calibrant._validation._score_hints import (
-    LOGITS_HINT,
-    NEW_SCORE_HINTS,
-    SOFTMAX_HINT,
-    ScoreHints,
-    look_like_proba,
-)
 from calibrant._validation._scores import KINDS, LARGEST_LOGIT, check_inputs, check_scores
 from calibrant._validation._text import (
     printable,
@@ -62,6 +47,23 @@ from calibrant._validation._text import (
     unknown_name,
 )
 from calibrant._validation._warnings import user_level, warn_data
+from calibrant._validation.arrays import as_array
+from calibrant._validation.labels import (
+    as_labels,
+    check_classes,
+    encode_labels,
+    missing_as_text,
+    raise_if_missing,
+    raise_if_other_order,
+    warn_count_from_one,
+)
+from calibrant._validation.score_hints import (
+    LOGITS_HINT,
+    NEW_SCORE_HINTS,
+    SOFTMAX_HINT,
+    ScoreHints,
+    look_like_proba,
+)
 
 __all__ = [
     "LARGEST_LOGIT",
@@ -70,25 +72,30 @@ __all__ = [
     "SOFTMAX_HINT",
     "FlatPredictions",
     "Message",
+    "OptionScores",
     "ParameterError",
     "Predictions",
     "ScoreHints",
     "Spelling",
+    "add_abstention",
     "arrange_as_fitted",
     "as_array",
     "as_seed",
     "check_classes",
+    "check_costs",
     "check_count",
     "check_eps",
     "check_fitted",
     "check_inputs",
     "check_number",
     "check_option",
+    "check_option_inputs",
     "check_predictions",
     "check_prior_scale",
     "check_row_counts",
     "check_same_length",
     "check_scores",
+    "check_share",
     "check_strength",
     "check_total",
     "check_weight",
@@ -116,7 +123,7 @@ __all__ = [
 
 
 _MANY_ROWS = 20
-"""From this many rows on, logits that all look like probabilities are no coincidence."""
+"""With at least this many rows, logits that all look like probabilities trigger a warning."""
 
 
 _MOST_WEIGHT = 1e100
@@ -142,7 +149,7 @@ class Predictions(NamedTuple):
 def check_weight(
     sample_weight: WeightsLike | None, n_samples: int, *, first_row: int = 0
 ) -> FloatArray:
-    """Return weights in float64; if None is passed, ones that take no memory.
+    """Return weights in float64. None becomes an array of ones that takes no memory.
 
     Errors count rows from ``first_row``.
     """
@@ -169,7 +176,7 @@ def check_weight(
 
 
 def _without_negligible(weight: FloatArray, first_row: int) -> FloatArray:
-    """Replace weights by zero that are too small to change a sum."""
+    """Replace weights that are too small to change a sum by zero."""
     largest = float(weight.max())
     if not 1 / _MOST_WEIGHT <= largest <= _MOST_WEIGHT:
         raise ValueError(
@@ -184,8 +191,8 @@ def _without_negligible(weight: FloatArray, first_row: int) -> FloatArray:
 
 
 def _unit_weights(n_samples: int) -> FloatArray:
-    """Return a read-only view of a single one with stride 0."""
-    # `np.broadcast_to` gives the same in twice the time, which matters for small fits.
+    """Return a read-only array of ones with stride 0, which stores a single number."""
+    # `np.broadcast_to` takes twice as long, which matters for small fits.
     ones: FloatArray = np.ndarray((n_samples,), np.float64, _ONE, strides=(0,))
     ones.flags.writeable = False
     return ones
@@ -235,16 +242,19 @@ def check_predictions(
     hint: ScoreHints = SOFTMAX_HINT,
     renormalize: bool = False,
 ) -> Predictions:
-    """Check labels and scores of the same rows; every metric and every fit starts with this.
+    """Check labels and scores of the same rows, as every metric and every fit does first.
 
     The columns of a data frame are matched to the classes by name.
     """
+    if isinstance(scores, OptionScores):
+        return _check_options(y_true, scores, sample_weight, classes, inputs)
     labels, table = as_labels(y_true), as_array(scores)
     check_arguments(labels, table)
     warn_other_order(y_true, scores, sample_weight)
     raise_if_missing(y_true, labels)
     table, names = arrange(table, column_names(scores), labels, categories_of(y_true), classes)
-    # Labels first: if a column is missing, rows do not sum to one either, but the labels show why.
+    # Check the labels first. If a column is missing, rows do not sum to one either, but only the
+    # labels show the cause.
     codes = _encode_for(table, labels, names)
     array = check_scores(
         table, inputs=inputs, sum_to_one=sum_to_one, hint=hint, renormalize=renormalize
@@ -259,10 +269,27 @@ def check_predictions(
     return Predictions(array, y, check_weight(sample_weight, len(y)), column_labels)
 
 
+def _check_options(
+    y_true: LabelsLike,
+    options: OptionScores,
+    sample_weight: WeightsLike | None,
+    classes: LabelsLike | None,
+    inputs: str,
+) -> Predictions:
+    """Labels and scores of questions with different numbers of options."""
+    labels = as_labels(y_true)
+    check_same_length(y_true=labels, scores=options.n_options)
+    raise_if_missing(y_true, labels)
+    y, names = encode_labels(labels, options.n_classes, classes)
+    options.check_labels(y)
+    check_inputs(inputs)
+    return Predictions(options.as_scores(inputs), y, check_weight(sample_weight, len(y)), names)
+
+
 def _encode_for(
     table: AnyArray, labels: AnyArray, classes: LabelsLike | None
 ) -> tuple[IntArray, AnyArray] | None:
-    """Encode labels for the columns of unchecked scores; None if their shape is invalid."""
+    """Encode labels for the columns of unchecked scores, or return None if the shape is invalid."""
     if table.ndim == 2 and table.shape[1] >= 2:
         return encode_labels(labels, table.shape[1], classes)
     if table.ndim == 1:
@@ -303,10 +330,10 @@ def check_option(value: Any, name: str, options: tuple[Any, ...]) -> Any:
 
 
 def as_seed(random_state: Rng) -> int | None:
-    """Return an integer seed for a ``random_state``; None for None.
+    """Return an integer seed for a ``random_state``, or None for None.
 
-    A Generator gives a number from a copy of its state. It is not advanced, so fitting again gives
-    the same result, and clones draw the same numbers.
+    The seed of a Generator is drawn from a copy of its state. The Generator is not advanced, so
+    another fit has the same result, and clones draw the same numbers.
     """
     if random_state is None:
         return None
@@ -325,7 +352,9 @@ def as_seed(random_state: Rng) -> int | None:
 def one_seed(rng: Rng, random_state: Rng) -> Rng:
     """Return the seed, which users may pass as ``rng`` or as ``random_state``."""
     if rng is not None and random_state is not None:
-        raise ValueError("rng and random_state are two names of one parameter. Pass one of them.")
+        raise ValueError(
+            "rng and random_state are two names of the same parameter. Pass only one of them."
+        )
     return random_state if rng is None else rng
 
 

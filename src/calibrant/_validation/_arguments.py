@@ -1,6 +1,6 @@
 """Checks that labels and scores belong to the same rows.
 
-They run before all other checks: swapped, transposed or truncated arrays would otherwise be
+These checks run before all others. Otherwise, swapped, transposed or truncated arrays would be
 reported as bad values.
 """
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from calibrant._typing import AnyArray
-from calibrant._validation._labels import check_label_shape, is_one_hot
 from calibrant._validation._layouts import raise_if_deep
 from calibrant._validation._warnings import warn_data
+from calibrant._validation.labels import check_label_shape, is_one_hot
 
 
 def check_arguments(y: AnyArray, table: AnyArray) -> None:
@@ -23,7 +23,7 @@ def check_arguments(y: AnyArray, table: AnyArray) -> None:
     if _are_swapped(y, table):
         raise ValueError(
             f"The labels (shape {y.shape}) look like scores and the scores (shape {table.shape}) "
-            "look like labels. Swap them: metrics take (y_true, y_prob), the fit method of an "
+            "look like labels. Swap them. Metrics take (y_true, y_prob), and the fit method of an "
             "estimator takes (X, y)."
         )
     check_label_shape(y, table.shape[1] if table.ndim == 2 else None)
@@ -36,7 +36,7 @@ def check_arguments(y: AnyArray, table: AnyArray) -> None:
 
 
 def warn_other_order(y_true: Any, *others: Any) -> None:
-    """Warn if pandas indexes hold the same rows in different orders."""
+    """Warn if pandas indexes contain the same rows in different orders."""
     index = _index_of(y_true)
     if index is None:
         return
@@ -51,7 +51,7 @@ def warn_other_order(y_true: Any, *others: Any) -> None:
 
 
 def _index_of(data: Any) -> Any:
-    """Return the index of a pandas object; None for anything else."""
+    """Return the index of a pandas object, or None for anything else."""
     is_pandas = type(data).__module__.partition(".")[0] == "pandas"
     index = getattr(data, "index", None) if is_pandas else None
     return index if hasattr(index, "equals") else None
@@ -76,7 +76,7 @@ def raise_if_many_labels(labels: AnyArray, shape: tuple[int, ...]) -> None:
 
 
 def _raise_if_single_row(y: AnyArray, table: AnyArray) -> None:
-    """Raise if there are several scores of a single label: a row that was passed as a vector."""
+    """Raise if there are several scores but one label, because a row was passed as a vector."""
     if y.size == 1 and table.ndim == 1 and len(table) > 1:
         raise ValueError(
             f"Scores of shape {table.shape} are {len(table)} rows of a binary problem, but there "

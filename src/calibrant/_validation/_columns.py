@@ -2,7 +2,7 @@
 
 Names are compared with labels as text, so a column ``"2"`` is the column of the label 2. A prefix
 or suffix that all names share is ignored if it ends at a character that is neither letter nor digit
-(``p_cat``, ``P(dog)``, ``owl.prob``). Letters before numbers are ignored too (``p0``, ``p1``).
+(``p_cat``, ``P(dog)``, ``owl.prob``). Letters before numbers are also ignored (``p0``, ``p1``).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from calibrant._typing import AnyArray, IntArray, LabelsLike, ScoresLike
-from calibrant._validation._arrays import as_array
-from calibrant._validation._labels import check_classes
 from calibrant._validation._text import shortened
+from calibrant._validation.arrays import as_array
+from calibrant._validation.labels import check_classes
 
 POSITION_HINT = "or pass X.to_numpy() to match columns by position"
 
@@ -25,9 +25,10 @@ POSITION_HINT = "or pass X.to_numpy() to match columns by position"
 def column_names(data: ScoresLike) -> list[Any] | None:
     """Return the column names of a pandas or polars frame or an Arrow table.
 
-    None for anything else, and for the numbers 0..K-1 that pandas gives to unnamed columns.
+    Return None for anything else, and for the numbers 0..K-1 that pandas assigns to unnamed
+    columns.
     """
-    names = getattr(data, "column_names", None)  # Arrow, where `columns` holds the data
+    names = getattr(data, "column_names", None)  # in Arrow, `columns` contains the data
     if names is None and hasattr(data, "columns"):
         names = data.columns
     if names is None or callable(names) or len(getattr(data, "shape", ())) != 2:
@@ -70,7 +71,7 @@ def arrange_as_fitted(scores: ScoresLike, fitted: AnyArray | None, classes: AnyA
     wanted = fitted.tolist()
     if sorted(names) != sorted(wanted):
         raise ValueError(
-            f"X has columns with other names than at fit: {shortened(names)} instead of "
+            f"The columns of X have other names than at fit: {shortened(names)} instead of "
             f"{shortened(wanted)}. Pass X[calibrator.feature_names_in_.tolist()]."
         )
     return _in_order(table, np.array([names.index(name) for name in wanted], dtype=np.intp))
@@ -97,7 +98,7 @@ def _implied_classes(
 
 
 def _raise_if_unclear(table: AnyArray, y: AnyArray) -> None:
-    """Raise for one score per row with text labels: the positive class is unknown."""
+    """Raise for one score per row with text labels, because the positive class is unknown."""
     if table.ndim == 1 and y.dtype.kind in "OSUMm":
         listed = sorted(map(str, _distinct(y)))
         raise ValueError(
@@ -110,7 +111,8 @@ def _raise_if_unclear(table: AnyArray, y: AnyArray) -> None:
 def categories_of(labels: LabelsLike) -> AnyArray | None:
     """Return the categories of a pandas Categorical or a polars Enum, whose order was declared.
 
-    None for anything else: categories of polars and Arrow are in the order of their occurrence.
+    Return None for anything else, because categories of polars and Arrow are in the order of their
+    occurrence.
     """
     dtype = getattr(labels, "dtype", None)
     module, kind = type(dtype).__module__.partition(".")[0], type(dtype).__name__
@@ -121,10 +123,10 @@ def categories_of(labels: LabelsLike) -> AnyArray | None:
 
 
 def match_columns(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArray | None:
-    """Return for each class the position of the column with its name; None if names differ."""
+    """Return the position of the column of each class, or None if names differ."""
     wanted = [_key(label) for label in classes]
     for keys in readings(names):
-        # Reversed, so the first of several equal names wins.
+        # The order is reversed, so the first of several equal names is used.
         place_of = {key: place for place, key in reversed(list(enumerate(keys)))}
         if len(keys) == len(wanted) and place_of.keys() == set(wanted):
             return np.array([place_of[key] for key in wanted], dtype=np.intp)
@@ -132,7 +134,7 @@ def match_columns(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> In
 
 
 def match_labels(names: Sequence[Any], labels: Collection[str]) -> list[str] | None:
-    """Return the classes in the column names, as text; None if some labels are not among them."""
+    """Return the classes in the column names as text, or None if some labels are not among them."""
     for keys in readings(names):
         if len(set(keys)) == len(keys) and set(labels) <= set(keys):
             return None if _may_count_from_zero(names, keys, labels) else keys
@@ -140,7 +142,7 @@ def match_labels(names: Sequence[Any], labels: Collection[str]) -> list[str] | N
 
 
 def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArray | None:
-    """Return for each class the position of its column; None if no column is named after a class.
+    """Return the position of the column of each class, or None if no column is named after a class.
 
     Raises if only some columns are named after a class.
     """
@@ -152,17 +154,17 @@ def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArra
     if matches and len(columns) == len(wanted):
         strange = next((key for key in columns if key not in set(wanted)), columns[0])
         raise ValueError(
-            f"Column {strange!r} is none of the classes {shortened(wanted)}, although column "
-            f"{matches[0]!r} is one. Rename the columns ({shortened(columns)}), pass classes=[...] "
-            f"with the names of the columns, {POSITION_HINT}."
+            f"Column {strange!r} is not among the classes {shortened(wanted)}, although column "
+            f"{matches[0]!r} is a class. Rename the columns ({shortened(columns)}), pass "
+            f"classes=[...] with the names of the columns, {POSITION_HINT}."
         )
     return None
 
 
 def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
-    """Return the classes in the column names; None if the labels are not among the names.
+    """Return the classes in the column names, or None if the labels are not among the names.
 
-    Text keeps the order of the columns; numbers and dates are sorted.
+    Text classes keep the order of the columns. Numbers and dates are sorted.
     """
     labels = labels.astype(np.intp) if labels.dtype.kind == "b" else labels
     label_of = {_key(label): label for label in _distinct(labels)}
@@ -176,8 +178,9 @@ def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
     if matches and len(matches) < len(label_of) and labels.dtype.kind in "OSU":
         strange = next(label for label in label_of if label not in columns)
         raise ValueError(
-            f"Label {strange!r} is none of the columns {shortened(list(names))}, although label "
-            f"{matches[0]!r} is one. Add its column, rename the columns, {POSITION_HINT}."
+            f"Label {strange!r} is not among the columns {shortened(list(names))}, although label "
+            f"{matches[0]!r} is a column. Add a column for this label, rename the columns, "
+            f"{POSITION_HINT}."
         )
     return None
 
@@ -193,14 +196,14 @@ def _may_count_from_zero(names: Sequence[Any], keys: list[str], labels: Collecti
 
 
 def _text_classes(keys: list[str], label_of: dict[str, Any], dtype: np.dtype[Any]) -> AnyArray:
-    """Return the names as labels; names that no row has get the type of the labels."""
+    """Return the names as labels. Names without rows get the type of the labels."""
     if dtype.kind == "S":
         return np.array([key.encode() for key in keys])
     return np.array([label_of.get(key, key) for key in keys], dtype=dtype.kind)
 
 
 def _number_classes(keys: list[str], dtype: np.dtype[Any]) -> AnyArray | None:
-    """Return the names as sorted numbers or dates; None if they are neither."""
+    """Return the names as sorted numbers or dates, or None if they are neither."""
     if dtype.kind in "iu":
         whole = all(key.removeprefix("-").isdecimal() for key in keys)
         return np.array(sorted(map(int, keys))) if whole else None
@@ -213,7 +216,8 @@ def _number_classes(keys: list[str], dtype: np.dtype[Any]) -> AnyArray | None:
 def readings(names: Sequence[Any]) -> Iterator[list[str]]:
     """Yield interpretations of the names as labels, the most literal first.
 
-    Names as they are, then without shared prefixes and suffixes, then as booleans or integers.
+    Names are first used unchanged, then without shared prefixes and suffixes, then as booleans or
+    integers.
     """
     keys = [_key(name) for name in names]
     yield keys
@@ -234,7 +238,7 @@ _NUMBER = re.compile(r"(?P<letters>[^\W\d]*)(?P<number>-?\d+)(\.0*)?")
 
 
 def _shared(names: list[str]) -> list[int]:
-    """Return the lengths of shared prefixes that end in a sign, the longest first, and 0."""
+    """Return the lengths of shared prefixes that end in punctuation, longest first, and 0."""
     # A prefix that the first and the last name in sorted order share is shared by all names.
     first, last = min(names), max(names)
     n_same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
@@ -249,7 +253,7 @@ def _distinct(labels: AnyArray) -> list[Any]:
 
 
 def _key(label: Any) -> str:
-    """Return a label as text; 2.0 and 2 are equal, and so are a date and its midnight."""
+    """Return a label as text. 2.0 and 2 have the same text, as have a date and its midnight."""
     if isinstance(label, bytes):
         return label.decode(errors="backslashreplace")
     if isinstance(label, np.datetime64):

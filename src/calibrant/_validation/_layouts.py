@@ -1,6 +1,6 @@
-"""Scores of images, volumes and sequences: arrays with more than two axes.
+"""Scores of images, volumes and sequences, which have more than two axes.
 
-The axis that holds the classes is declared by the user and never guessed.
+The user must declare the axis of the classes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike
-from calibrant._validation._arrays import as_array
+from calibrant._validation.arrays import as_array
 
 
 class FlatPredictions(NamedTuple):
@@ -31,11 +31,11 @@ def flatten_predictions(
     Parameters
     ----------
     y_true : array-like
-        Labels. Their shape is that of ``y_prob`` without the class axis.
+        Labels. Labels have the shape of ``y_prob`` without the class axis.
     y_prob : array-like
         Scores with two or more axes, such as (N, C, H, W) or (N, T, C).
     class_axis : int
-        The axis of ``y_prob`` that holds the classes: 1 for PyTorch's layout, -1 for the last.
+        The axis of the classes in ``y_prob``: 1 for the layout of PyTorch, -1 for the last axis.
     ignore_label : optional
         Remove cases with this label, such as padding and borders (-100 and 255 in PyTorch).
 
@@ -52,7 +52,7 @@ def flatten_predictions(
     -----
     Pixels of an image and tokens of a text are not independent. Intervals that treat them as
     independent rows are too narrow, and tests reject too often. Pass the image or text of each case
-    as ``groups=``, or use a few cases of each. If you use weights or groups, pass
+    as ``groups=``, or use a few cases per image or text. If you use weights or groups, pass
     ``weight[y_true != ignore_label]``. The scores are copied.
 
     Examples
@@ -76,7 +76,7 @@ def flatten_predictions(
     if not selected.size:
         raise ValueError(
             f"Every label is {ignore_label!r}, which is ignore_label. Pass another ignore_label, "
-            "or labels of at least one case."
+            "or pass at least one other label."
         )
     return FlatPredictions(flat[selected], rows[selected])
 
@@ -93,7 +93,7 @@ def map_scores(
     scores : array-like
         Scores with two or more axes.
     class_axis : int
-        The axis that holds the classes.
+        The axis of the classes.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def map_scores(
     result = as_array(function(rows))
     if result.shape != rows.shape:
         raise ValueError(
-            f"The function must return an array of the shape of its argument, {rows.shape}, got "
+            f"The function must return an array with the shape of its argument, {rows.shape}, got "
             f"shape {result.shape}."
         )
     return np.moveaxis(result.reshape(last.shape), -1, class_axis)
@@ -126,7 +126,7 @@ def map_scores(
 def _classes_last(scores: AnyArray, class_axis: int) -> AnyArray:
     if scores.ndim < 2:
         raise ValueError(
-            f"Scores must have at least two axes, one of cases and one of classes, got shape "
+            "Scores must have at least two axes, one for cases and one for classes, got shape "
             f"{scores.shape}."
         )
     return np.moveaxis(scores, class_axis, -1)
@@ -138,12 +138,15 @@ def _axis_hint(labels: AnyArray, scores: ScoresLike) -> str:
 
 
 def class_axes(labels: tuple[int, ...], scores: tuple[int, ...]) -> list[int]:
-    """Axes of scores that may hold the classes: without the axis, scores have labels' shape."""
+    """Return the axes that may be the class axis.
+
+    Without this axis, scores have the shape of labels.
+    """
     return [axis for axis in range(1, len(scores)) if scores[:axis] + scores[axis + 1 :] == labels]
 
 
 def raise_if_deep(labels: AnyArray, scores: AnyArray) -> None:
-    """Raise if scores have more than two axes and labels one fewer, and suggest to flatten them."""
+    """Raise if scores have more than two axes and labels have one axis less, and suggest a fix."""
     axes = class_axes(labels.shape, scores.shape)
     if scores.ndim < 3 or not axes:
         return

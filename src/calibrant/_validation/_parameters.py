@@ -23,8 +23,8 @@ def spell_in_python(name: str, value: str) -> str:
 class Message(NamedTuple):
     """A message template with fields in braces.
 
-    ``{name}`` is replaced by ``values["name"]``. A field without a value is a parameter:
-    ``{proba}`` is its name, and ``{proba:'p_*'}`` its name with a value.
+    ``{name}`` is replaced by ``values["name"]``. A field without a value is a parameter.
+    ``{proba}`` is its name, and ``{proba:'p_*'}`` is its name with a value.
 
     Examples
     --------
@@ -47,14 +47,14 @@ class Message(NamedTuple):
 
 
 class ParameterError(ValueError):
-    """A ``ValueError`` that carries a `Message`; ``str(error)`` is for Python."""
+    """A ``ValueError`` with a `Message`. ``str(error)`` has the spelling of Python."""
 
     def __init__(self, template: str, values: Mapping[str, object] | None = None) -> None:
         super().__init__(template, values or {})
 
     @property
     def message(self) -> Message:
-        """The message, which a front end can spell."""
+        """The message, in which a front end can replace the spelling of parameters."""
         return Message(*self.args)
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class ParameterError(ValueError):
 
 
 class _Fields(dict[str, object]):
-    """The values of a message; a missing name is a parameter."""
+    """The values of a message. A missing name is a parameter."""
 
     def __init__(self, values: Mapping[str, object], spelling: Spelling) -> None:
         super().__init__(values)

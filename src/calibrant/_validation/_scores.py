@@ -1,12 +1,12 @@
 """Validation of scores.
 
-Scores of a declared kind become an ``(n, K)`` float array, or an error names what they look like
-and how to fix them.
+Scores of a declared kind become an ``(n, K)`` float array. For invalid scores, an error describes
+the probable cause and the fix.
 
 Rows of probabilities must sum to one up to the round-off of their type (1e-6 in float64, 1e-3 in
-float32, 1e-2 in float16). Rows that miss one because their values were rounded are divided by their
-sum, with a warning: values with d decimals may miss one by K / 2 units of the last decimal and at
-most by 0.05, 16-bit values by 0.01.
+float32, 1e-2 in float16). If values were rounded, rows are divided by their sum, with a warning.
+The sum of values with d decimals may differ from one by K / 2 units of the last decimal and at most
+by 0.05. The sum of 16-bit values may differ by 0.01.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy as np
 from calibrant._kernels.blocks import READ_BLOCK, map_blocks, one_blas_thread
 from calibrant._kernels.simplex import rough_row_sum, row_sum
 from calibrant._typing import AnyArray, FloatArray, Inputs, ScoresLike
-from calibrant._validation._arrays import as_array
-from calibrant._validation._score_hints import (
+from calibrant._validation._warnings import warn_data, warn_data_once
+from calibrant._validation.arrays import as_array
+from calibrant._validation.score_hints import (
     HALF_TOLERANCE,
     LARGEST_TOLERANCE,
     LOGITS_HINT,
@@ -31,7 +32,6 @@ from calibrant._validation._score_hints import (
     raw_hint,
     shares_hint,
 )
-from calibrant._validation._warnings import warn_data, warn_data_once
 
 KINDS = ("proba", "logits", "log_proba")
 
@@ -56,10 +56,10 @@ _CLIPPED = "Probabilities outside [0, 1] by rounding were set to 0 and 1"
 
 
 class _Context(NamedTuple):
-    """What messages about scores need to know.
+    """Context for messages about scores.
 
-    ``first_row`` is the number of the first row, ``slack`` the tolerance of row sums if the user
-    cannot change the scores (those of a classifier), and ``note`` is called with a message if
+    ``first_row`` is the number of the first row. ``slack`` is the tolerance of row sums for scores
+    that the user cannot change, such as those of a classifier. ``note`` is called with a message if
     scores were repaired.
     """
 
@@ -87,7 +87,7 @@ def check_scores(
     slack: float = 0.0,
     note: Callable[[str], None] = warn_data,
 ) -> FloatArray:
-    """Return scores as a checked ``(n, K)`` float array; ``(n,)`` is class 1 of a binary problem.
+    """Return scores as a checked ``(n, K)`` float array. Scores ``(n,)`` belong to class 1 of two.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def check_scores(
     first_row : int
         Number of the first row, if the scores are a block of a larger data set.
     renormalize : bool
-        Divide rows of probabilities by their sum, however far from one it is.
+        Divide rows of probabilities by their sum, even if the sum is far from one.
     slack : float
         Divide rows of probabilities by their sum if it differs from one by at most this number.
     note : callable
@@ -162,7 +162,7 @@ def _binary_columns(
         return np.column_stack([np.zeros_like(score), score])
     if kind == "log_proba":
         _raise_if_not_log(score[:, None], context)
-        # log(1 - exp(s)) by expm1, which keeps the digits of probabilities near one.
+        # Compute log(1 - exp(s)) with expm1, which keeps the digits of probabilities near one.
         with np.errstate(divide="ignore"):  # log(0) if class 1 has probability one
             return np.column_stack([np.log(-np.expm1(np.minimum(score, 0.0))), score])
     if score.size and not (score.min() >= 0 and score.max() <= 1):  # also true for NaN
@@ -216,7 +216,7 @@ def _check_logits(array: FloatArray, context: _Context, what: str = "logits") ->
 
 
 def _all_rows(is_valid: Callable[[slice], bool], array: FloatArray) -> bool:
-    """Return whether all blocks of rows are valid; a small array is one block."""
+    """Return whether all blocks of rows are valid. A small array is one block."""
     if array.size <= READ_BLOCK:
         with one_blas_thread(array.size):
             return is_valid(slice(None))
@@ -228,7 +228,8 @@ def _check_log_proba(
 ) -> FloatArray:
     """Check log-probabilities.
 
-    They are used as logits, which are normalized anyway, so rounded rows need no repair.
+    Log-probabilities are used as logits, which are normalized later, so rounded rows need no
+    repair.
     """
     array = _check_logits(array, context, "log-probabilities")
     _raise_if_not_log(array, context)
@@ -248,8 +249,8 @@ def _check_log_proba(
         return array
     row = int(off.argmax())
     raise ValueError(
-        f"Row {row + context.first_row} of the log-probabilities has probabilities that sum to "
-        f"{sums[row]:.6g} instead of 1. If some classes have no column, add a column for their "
+        f"Row {row + context.first_row} of the log-probabilities represents probabilities that sum "
+        f"to {sums[row]:.6g} instead of 1. If some classes have no column, add a column for their "
         f"probability, or pass {context.hints.logits} to condition on the classes with a column."
     )
 
@@ -277,7 +278,7 @@ def _raise_if_not_log(array: FloatArray, context: _Context) -> None:
 
 def _check_proba(array: FloatArray, tolerance: float | None, context: _Context) -> FloatArray:
     # A row sum within 1e-6 of one bounds the entries of float64 rows by 1 + 1e-6. The tolerance of
-    # float32 is larger, so its entries need a check of their own.
+    # float32 is larger, so float32 entries need a separate check.
     checks_maximum = tolerance is not None and tolerance > _SIGN_TOLERANCE
 
     def is_valid(rows: slice) -> bool:
@@ -300,7 +301,7 @@ def _check_proba(array: FloatArray, tolerance: float | None, context: _Context) 
 
 
 def _repaired(array: FloatArray, tolerance: float, context: _Context) -> FloatArray:
-    """Divide rows by their sum if they miss one by rounding; raise for other rows."""
+    """Divide rows by their sum if it differs from one by rounding, and raise for other rows."""
     wide = max(tolerance, context.slack, rounding_tolerance(array))
     positive = _clipped(array, wide, context, most=np.inf)
     sums = positive.sum(axis=1, dtype=np.float64)
@@ -328,10 +329,10 @@ def _note_repair(sums: FloatArray, wide: float, tolerance: float, context: _Cont
         f"{row + context.first_row} sums to {sums[row]:.9g}; the tolerance is {wide:.2g}). They "
         "were divided by their sum."
     )
-    if not context.hints.divide.startswith("{"):  # a file reader appends its own advice
+    if not context.hints.divide.startswith("{"):  # file readers append their own hint
         message += f" To avoid this warning, pass {context.hints.divide}."
     if context.note is warn_data:
-        # The same rows are usually fitted, predicted and evaluated: warn once for all of these.
+        # The same rows are usually fitted, predicted and evaluated. Warn only once about them.
         warn_data_once(message, f"rounding up to {wide:.2g}")
     else:
         context.note(message)
@@ -340,7 +341,7 @@ def _note_repair(sums: FloatArray, wide: float, tolerance: float, context: _Cont
 def _clipped(
     array: FloatArray, tolerance: float, context: _Context, most: float = 1.0
 ) -> FloatArray:
-    """Clip entries that leave [0, 1] by rounding; raise if others are outside."""
+    """Clip entries that are outside [0, 1] by rounding, and raise for other entries outside."""
     bad = ~((array >= -_SIGN_TOLERANCE) & (array <= 1 + tolerance))
     if bad.any():
         row, column = (int(i[0]) for i in np.nonzero(bad))
@@ -359,18 +360,18 @@ def _clipped(
 
 
 def rounding_tolerance(array: FloatArray) -> float:
-    """Return how far from one the sums of rows may be that were rounded as these rows are."""
+    """Return the largest difference from one that the rounding of these rows explains."""
     some = np.asarray(array[:SOME_ROWS], dtype=np.float64)
     if not np.isfinite(some).all():
         return 0.0
     unit = np.finfo(array.dtype).eps
     for decimals in range(1, 8):
-        # With so many decimals, the spacing of floats makes every number look rounded.
+        # With this many decimals, every number looks rounded because of the spacing of floats.
         if 10.0**decimals * unit > 0.01:
             break
         scaled = some * 10.0**decimals
         if np.abs(scaled - np.rint(scaled)).max() <= 10.0**decimals * unit:
-            # Each of K values is off by at most half a unit of the last decimal.
+            # The rounding error of each of K values is at most half a unit of the last decimal.
             worst = array.shape[1] / 2 * 10.0**-decimals + unit
             return float(min(worst * (1 + 1e-9), LARGEST_TOLERANCE))
     # float16 and bfloat16 leave at least the 13 last bits of the float32 mantissa empty.

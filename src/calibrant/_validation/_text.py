@@ -16,7 +16,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 escape characters, direction marks, surrogates, line and paragraph separators."""
 
 _JOINERS = "\u200c\u200d"
-"""Zero-width joiners, which are in these categories but belong to words and emoji."""
+"""Zero-width joiners, which belong to words and emoji. They are in the categories above."""
 
 
 def printable(value: Any) -> str:

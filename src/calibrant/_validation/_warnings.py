@@ -23,7 +23,7 @@ def warn_data_once(message: str, key: str) -> None:
     """Issue a `DataWarning` the first time that a key occurs in a process."""
     if key not in _SEEN:
         warnings.warn(message, DataWarning, stacklevel=user_level())
-        # Not reached if warnings are errors. The second call must then raise like the first.
+        # This line is not reached if warnings are errors, so the second call also raises an error.
         _SEEN.add(key)
 
 

@@ -28,8 +28,8 @@ class BaseBinaryCalibrator(Calibrator):
 
     A claim is a score in [0, 1], or its log-odds, and an outcome. A subclass sets ``form`` to
     ``"score"`` or ``"log_odds"`` and defines ``_fit(claim)`` and ``_predict(score)`` for
-    one-dimensional float64 arrays. It is fitted to scores of shape (n,) or (n, 2). Use
-    `MulticlassToBinary` for more classes.
+    one-dimensional float64 arrays. A binary calibrator is fitted to scores of shape (n,) or (n, 2).
+    Use `MulticlassToBinary` for more classes.
 
     See Also
     --------
@@ -45,21 +45,27 @@ class BaseBinaryCalibrator(Calibrator):
 
     @abstractmethod
     def _fit(self, claim: Claim) -> None:
-        """Set the fitted attributes; ``claim.score`` is in the form of the method."""
+        """Set the fitted attributes. ``claim.score`` has the form of the method."""
 
     @abstractmethod
     def _predict(self, score: FloatArray) -> FloatArray:
-        """Calibrated probability of outcome 1; ``score`` is in the form of the method."""
+        """Return the calibrated probability of outcome 1. ``score`` has the form of the method."""
 
     @classmethod
     def _fit_many(cls, calibrators: Sequence[Self], claims: Sequence[Claim]) -> None:
-        """Fit each calibrator to its claim; override it to fit claims of the same rows at once."""
+        """Fit each calibrator to its claim.
+
+        Override this method to fit claims of the same rows at once.
+        """
         for calibrator, claim in zip(calibrators, claims, strict=True):
             calibrator._fit(claim)
 
     @classmethod
     def _predict_many(cls, calibrators: Sequence[Self], score: FloatArray) -> FloatArray:
-        """Predict each column of (n, J) scores; override it to predict all columns at once."""
+        """Predict each column of (n, J) scores.
+
+        Override this method to predict all columns at once.
+        """
         out = np.empty(score.shape)
         for j, calibrator in enumerate(calibrators):
             out[:, j] = calibrator._predict(score[:, j])
@@ -116,7 +122,7 @@ class BaseBinaryCalibrator(Calibrator):
         return np.column_stack([log_expit(-odds), log_expit(odds)])
 
     def _log_odds(self, score: FloatArray) -> FloatArray | None:
-        """Calibrated log-odds of outcome 1; None if the method does not work with log-odds."""
+        """Return the calibrated log-odds of outcome 1, or None if the method has none."""
         return None
 
     def _chunked_note(self) -> str:
@@ -124,9 +130,9 @@ class BaseBinaryCalibrator(Calibrator):
         return "" if self._is_exact_on_cells(total, [total]) else note_on_cells(1)
 
     def _is_exact_on_cells(self, total: float, rows: Iterable[float]) -> bool:
-        """Whether cells chosen for ``total`` rows are exact for claims of ``rows`` rows each.
+        """Return whether cells for ``total`` rows are exact for claims of ``rows`` rows each.
 
-        They are if the cuts of every such claim are among the edges of the cells.
+        Cells are exact if their edges include the cuts of every claim.
         """
         cuts = self._cuts(total)
         if cuts is None:
@@ -134,16 +140,16 @@ class BaseBinaryCalibrator(Calibrator):
         return all(np.isin(np.asarray(self._cuts(n)), cuts).all() for n in set(rows))
 
     def _cuts(self, total: float) -> FloatArray | None:
-        """Scores at which the edges of cells must lie for a claim of ``total`` rows.
+        """Return the scores that must be edges of cells for a claim of ``total`` rows.
 
-        None if the method chooses them from the data.
+        Returns None if the method chooses edges from the data.
         """
         return None
 
-    def _words(self) -> str:
-        return f"{super()._words()} A probability of {self._words_at(_EXAMPLES)}."
+    def _description(self) -> str:
+        return f"{super()._description()} A probability of {self._describe_examples(_EXAMPLES)}."
 
-    def _words_at(self, scores: Sequence[float]) -> str:
+    def _describe_examples(self, scores: Sequence[float]) -> str:
         """Examples of calibrated probabilities."""
         values = self._predict(self._transform_score(np.array(scores))).tolist()
         return ", ".join(f"{a:g} becomes {b:.3g}" for a, b in zip(scores, values, strict=True))

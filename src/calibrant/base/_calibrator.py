@@ -1,8 +1,8 @@
-"""The public interface of every calibrator. User input is checked here and nowhere else.
+"""The public interface of every calibrator. Only this module checks user input.
 
 `Calibrator` handles validation, classes, dtypes, blocks of rows and output frames. Its subclasses
 contain the mathematics: `BaseCalibrator` (`_whole`) transforms whole vectors in log space, and
-`BaseBinaryCalibrator` (`_binary`) scores of one binary problem.
+`BaseBinaryCalibrator` (`_binary`) transforms scores of one binary problem.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from calibrant._data.read import as_chunked, as_sample
 from calibrant._data.sample import Sample
 from calibrant._data.top_scores import TopScores
 from calibrant._kernels.blocks import CACHE_BLOCK, one_blas_thread, row_blocks
-from calibrant._kernels.simplex import as_proba, log_of, log_true_class
+from calibrant._kernels.simplex import as_proba, log_of, log_true_class, zero_absent
 from calibrant._optim.solution import Outcome
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import check_classes, check_fitted
+from calibrant._validation import OptionScores, check_classes, check_fitted, check_option_inputs
 from calibrant.base import _frames
 from calibrant.base._citation import methods_paragraph
 from calibrant.base._declarations import Declarations
 from calibrant.base._impossible import warn_impossible
-from calibrant.base._new_scores import check_n_columns, check_new_scores, check_new_top_scores
-from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
-from calibrant.base._training import TrainingSummary, summarize_training
-from calibrant.base._words import lines_of_members, plain_words, words_of_fit
+from calibrant.base.description import describe_fit, describe_members, describe_settings
+from calibrant.base.new_scores import check_n_columns, check_new_scores, check_new_top_scores
+from calibrant.base.outcome import warn_unless_converged
+from calibrant.base.training import TrainingSummary, summarize_training
 
 
 class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]  # scikit-learn is not typed
     """Base class of all calibrators.
 
-    It checks input, keeps the dtype of the scores and returns data frames on request. A subclass
-    sets ``form``, the form of scores that it works with, and defines ``_fit(sample)`` and
+    The class checks input, keeps the dtype of the scores and returns data frames on request. A
+    subclass sets ``form``, the form of scores that it works with, and defines ``_fit(sample)`` and
     ``_proba_of(scores)``.
 
     See Also
@@ -51,10 +51,10 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     classes: Any
     training_: TrainingSummary
     class_weights_: FloatArray
-    """Sum of the weights of the rows of each class, (K,); zero for a class that was never seen."""
+    """Sum of the weights of the rows of each class, (K,). It is zero for a class without rows."""
     out_of_fold_: bool = False
-    """Whether the scores of the fit come from other models than the one that predicts. Set by
-    `CalibratedClassifier`; guarantees do not hold then."""
+    """Whether the scores of the fit come from other models than the one that predicts.
+    `CalibratedClassifier` sets this attribute. If it is True, guarantees do not hold."""
 
     form: ClassVar[str] = "scores"
     """The form of scores that `_fit` gets: "scores" (checked, but not transformed) or "proba".
@@ -67,8 +67,16 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     _folds_by_row: ClassVar[bool] = False
     """Whether the method assigns rows of chunked data to folds by their row number."""
 
+    _uses_columns: ClassVar[bool] = False
+    """Whether predictions depend on other columns of a sample, such as groups. `_proba_of` and
+    `_log_true_of` then get these columns as more arguments."""
+
+    is_multilabel_: bool = False
+    """Whether the labels of the fit were multilabel, with one column of zeros and ones per class.
+    """
+
     _block_elements: ClassVar[int | None] = None
-    """Elements of a block of rows at prediction; None for the default."""
+    """Number of elements of a block of rows at prediction. None means the default."""
 
     _member_name: ClassVar[str] = "members"
     """The noun for `_members` in a warning, such as "claims" or "folds"."""
@@ -80,8 +88,8 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        # Cached, because scikit-learn inspects the signature at every clone, which takes longer
-        # than a small fit.
+        # The result is cached, because scikit-learn inspects the signature at every clone, which
+        # takes longer than a small fit.
         names: list[str] = super()._get_param_names()
         return names
 
@@ -106,31 +114,54 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Numbers of copies of each row. Pass importance weights as
-            ``w * w.sum() / (w**2).sum()``, which sum to the effective number of rows. Weights that
-            sum to less than two are scaled in this way, with a warning.
+            Number of copies of each row. Rescale importance weights to ``w * w.sum() /
+            (w**2).sum()``, which sum to the effective number of rows. Weights that sum to less than
+            two are scaled in this way, with a warning.
         groups : array-like of shape (n_samples,), optional
             Group of each row, such as the patient. `CrossFitted` and `AutoCalibration` keep the
             rows of a group in one fold. Methods without folds ignore groups.
         verbose : bool
-            Print how often the scores were read, which matters for chunked scores.
+            Whether to print the number of passes over the scores, which matters for chunked scores.
 
         Returns
         -------
         self
         """
+        return self._fit_rows(X, y, sample_weight, groups, verbose=verbose)
+
+    def _fit_rows(
+        self,
+        X: ScoresLike,
+        y: LabelsLike,
+        sample_weight: WeightsLike | None,
+        groups: LabelsLike | None,
+        columns: tuple[Any, ...] = (),
+        *,
+        verbose: bool,
+    ) -> Self:
+        """Check the data of a user and fit; ``columns`` are other columns of the same rows."""
+        check_option_inputs(X, self.inputs, type(self).__name__)
         sample, classes = as_sample(
-            X, y, sample_weight, groups, classes=self.classes, inputs=self.inputs
+            X,
+            y,
+            sample_weight,
+            groups,
+            classes=self.classes,
+            inputs=self.inputs,
+            columns=columns,
+            multilabel=self._takes_multilabel,
         )
         self._check_parameters(sample.n_columns)
         self._check_sample(sample)
-        self._forget()
+        _forget_fit(self)
         sample = sample.countable()
         self._fit_checked(sample, classes)
         _frames.keep_columns(self, X)
         if self._takes_logarithms:
             warn_impossible(type(self).__name__, sample, self.inputs)
-        training = summarize_training(sample, self.inputs, self._log_true_of)
+        training = summarize_training(
+            sample, self.inputs, self._log_true_of, with_columns=self._uses_columns
+        )
         if training is not None:
             self.training_ = training
         self.n_passes_ = sample.n_passes
@@ -143,20 +174,14 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return self
 
     def _check_sample(self, sample: Sample) -> None:
-        """Raise if the method cannot be fitted to data of this kind, before they are read."""
+        """Raise if the method cannot be fitted to data of this kind, before reading the data."""
         if self.needs_rows:
             sample.rows(type(self).__name__)
-
-    def _forget(self) -> None:
-        """Delete the fitted attributes of an earlier fit."""
-        for name in list(vars(self)):
-            if name.endswith("_") and not name.startswith("_"):
-                delattr(self, name)
 
     def _fit_checked(self, sample: Sample, classes: AnyArray | None = None) -> Self:
         """Fit to a checked sample, without validation, training summary and warnings.
 
-        Composites call it for their folds, members and claims.
+        Composites call this method for their folds, members and claims.
         """
         n_classes = sample.n_columns
         self._check_parameters(n_classes)
@@ -183,6 +208,14 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         """Calibrated probabilities of a block of checked scores, (m, K)."""
 
+    def _present_proba_of(self, scores: FloatArray, *columns: AnyArray) -> FloatArray:
+        """`_proba_of`, with exactly 0 for options that the scores mark as absent.
+
+        ``columns`` are other columns of the same rows, for calibrators that use them.
+        """
+        predict: Callable[..., FloatArray] = self._proba_of
+        return zero_absent(predict(scores, *columns), scores)
+
     def _log_proba_of(self, scores: FloatArray) -> FloatArray:
         """Logarithms of the calibrated probabilities of a block of checked scores, (m, K)."""
         return log_of(self._proba_of(scores))
@@ -190,7 +223,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     def _log_true_of(self, scores: FloatArray, y: IntArray) -> FloatArray:
         """Logarithms of the calibrated probabilities of the true classes of a block.
 
-        They are floored as in the log-loss.
+        The probabilities have the same floor as in the log-loss.
         """
         return log_true_class(self._proba_of(scores), y, "proba")
 
@@ -208,8 +241,12 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         Iterative methods with the same parameters then find the same optimum in fewer steps.
         """
 
+    def _plain(self) -> Calibrator:
+        """A calibrator of the same kind that predicts from scores alone, for a test of a file."""
+        return self
+
     def _members(self) -> Sequence[Any]:
-        """The fitted calibrators inside, whose outcomes `fit` warns about."""
+        """Return the inner calibrators. `fit` warns if they did not converge."""
         return ()
 
     def _check_parameters(self, n_classes: int) -> None:
@@ -222,7 +259,10 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         """
 
     def _chunked_note(self) -> str:
-        """How a fit to chunked data differs from a fit in memory; empty if both are equal."""
+        """Describe how a fit to chunked data differs from a fit in memory.
+
+        Empty if both are equal.
+        """
         return ""
 
     @property
@@ -242,15 +282,16 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Or a data frame, if `set_output` was called. `calibrant.TopScores` give `TopScores`,
-            chunked scores give chunked probabilities, and float32 scores give float32
-            probabilities.
+            The calibrated probabilities, as a data frame if `set_output` was called. The result is
+            `calibrant.TopScores` for `TopScores`, chunked for chunked scores, and float32 for
+            float32 scores.
 
         Notes
         -----
-        Rows are transformed block by block, so no memory is needed beyond that of the output.
+        Rows are transformed block by block, so the method needs little memory in addition to the
+        output.
         """
-        out = self._predict_new(X, self.predict_proba, self._proba_of, self._proba_of_top)
+        out = self._predict_new(X, self.predict_proba, self._present_proba_of, self._proba_of_top)
         return _frames.wrapped(out, X, self.classes_, self._output)
 
     def predict_log_proba(self, X: ScoresLike) -> Any:
@@ -267,13 +308,16 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Or another container, as in `predict_proba`.
+            The logarithms, in the same container as `predict_proba` returns.
         """
-        out = self._predict_new(X, self.predict_log_proba, self._log_proba_of, self._proba_of_top)
+        of_rows: Callable[[FloatArray], FloatArray] = self._log_proba_of
+        if isinstance(X, OptionScores):  # -inf for absent options
+            of_rows = lambda scores: log_of(self._present_proba_of(scores))  # noqa: E731
+        out = self._predict_new(X, self.predict_log_proba, of_rows, self._proba_of_top)
         return _frames.wrapped(out, X, self.classes_, self._output)
 
     def predict(self, X: ScoresLike) -> Any:
-        """Return the label with the highest probability; ties go to the first column.
+        """Return the label with the highest probability. Ties go to the first column.
 
         Parameters
         ----------
@@ -285,6 +329,11 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         ndarray of shape (n_samples,)
         """
         check_fitted(self)
+        if self.is_multilabel_:
+            raise ValueError(
+                "Rows may have several labels, so no single label is predicted. Pass a threshold "
+                "for each label, as in predict_proba(X) >= 0.5."
+            )
 
         def of_top(top: TopScores) -> AnyArray:
             return self.classes_[self._proba_of_top(top).labels[:, 0]]
@@ -293,22 +342,24 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
 
     def _labels_of(self, scores: FloatArray) -> AnyArray:
         # Round to the output dtype first, so ties are those of `predict_proba`.
-        proba = self._proba_of(scores).astype(_output_dtype(scores), copy=False)
+        proba = self._present_proba_of(scores).astype(_output_dtype(scores), copy=False)
         return self.classes_[proba.argmax(axis=1)]
 
     def _predict_new(
         self,
         X: ScoresLike,
-        method: Callable[[Any], Any],
-        of_rows: Callable[[FloatArray], AnyArray],
+        method: Callable[..., Any],
+        of_rows: Callable[..., AnyArray],
         of_top: Callable[[TopScores], Any],
         shape: tuple[int, ...] | None = None,
         dtype: Any = None,
+        columns: tuple[Any, ...] = (),
     ) -> Any:
         """Apply ``of_rows`` to blocks of scores, ``of_top`` to top scores, ``method`` to chunks.
 
         Chunks are transformed when they are read. The result of a row has ``shape``, by default one
-        number per class, and ``dtype``, by default that of the scores.
+        number per class, and ``dtype``, by default that of the scores. ``columns`` are other
+        columns of the same rows, which ``of_rows`` and ``method`` get after the scores.
         """
         check_fitted(self)
         shape = (self.n_classes_,) if shape is None else shape
@@ -317,15 +368,15 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         chunked = as_chunked(X)
         if chunked is not None:
             check_n_columns(self, (-1, chunked.n_columns))  # chunks are read later
-            return chunked.map(method, shape, dtype)
+            return chunked.map(method, shape, dtype, columns)
         scores = check_new_scores(self, X)
         out = np.empty((len(scores), *shape), dtype or _output_dtype(scores))
         if scores.size <= (self._block_elements or CACHE_BLOCK):
-            out[:] = of_rows(scores)
+            out[:] = of_rows(scores, *columns)
             return out
         with one_blas_thread(scores.size):
             for rows in row_blocks(*scores.shape, elements=self._block_elements):
-                out[rows] = of_rows(scores[rows])
+                out[rows] = of_rows(scores[rows], *(column[rows] for column in columns))
         return out
 
     def cite(self) -> str:
@@ -344,21 +395,21 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return methods_paragraph(self)
 
     def explain(self) -> str:
-        """Describe in words what the fitted calibrator does, and on which data it was fitted.
+        """Describe in plain English what the fitted calibrator does, and its training data.
 
         Composites add a line for each of their first members.
         """
         check_fitted(self)
-        fitted_on = words_of_fit(vars(self).get("training_"))
-        words = [f"{type(self).__name__}.", self._words(), fitted_on]
-        return "\n".join([" ".join(filter(None, words)), *lines_of_members(self._members())])
+        fitted_on = describe_fit(vars(self).get("training_"))
+        sentences = [f"{type(self).__name__}.", self._description(), fitted_on]
+        return "\n".join([" ".join(filter(None, sentences)), *describe_members(self._members())])
 
-    def _words(self) -> str:
-        """What the fitted calibrator does, for `explain` and the report.
+    def _description(self) -> str:
+        """Describe what the fitted calibrator does, for `explain` and the report.
 
-        By default, its settings and fitted numbers.
+        The default is a list of settings and fitted numbers.
         """
-        return plain_words(self)
+        return describe_settings(self)
 
 
 def _output_dtype(scores: FloatArray) -> type[np.float32 | np.float64]:
@@ -370,3 +421,10 @@ def _describe_passes(calibrator: Calibrator, sample: Sample) -> str:
     passes = f"{sample.n_passes} pass{'es' * (sample.n_passes > 1)}"
     line = f"{type(calibrator).__name__}: {passes} over {sample.shape[0]:,} rows in {chunks}"
     return "\n".join(filter(None, [line, sample.note_on(calibrator)]))
+
+
+def _forget_fit(calibrator: Calibrator) -> None:
+    """Delete the fitted attributes of an earlier fit."""
+    for name in list(vars(calibrator)):
+        if name.endswith("_") and not name.startswith("_"):
+            delattr(calibrator, name)

@@ -37,7 +37,7 @@ class Citation:
 
 
 def methods_paragraph(calibrator: Any) -> str:
-    """Text about a fitted calibrator, and the list of the references."""
+    """Return text about a fitted calibrator, and the list of references."""
     listed = [f"- {text}" for text in references_of(calibrator)]
     return "\n".join([methods_text(calibrator), *(["", "References", *listed] * bool(listed))])
 
@@ -52,12 +52,12 @@ def methods_text(calibrator: Any) -> str:
 
 
 def references_of(calibrator: Any) -> list[str]:
-    """The references of a calibrator without duplicates, those of inner calibrators first."""
+    """Return the references of a calibrator without duplicates, inner calibrators first."""
     return [reference.full for reference in dict.fromkeys(_references(calibrator))]
 
 
 def _citation(calibrator: Any) -> Citation:
-    """The citation of a calibrator; for classifiers of other packages, the name of the class."""
+    """Return the citation of a calibrator, or the class name of a classifier of another package."""
     citation = getattr(calibrator, "citation", None)
     return citation if isinstance(citation, Citation) else Citation(type(calibrator).__name__)
 

@@ -24,8 +24,9 @@ class Declarations:
     def counts_rows(self) -> bool:
         """Whether a weight of 2 differs from duplicating the row.
 
-        This is so for methods that leave out single rows or assign them to folds. Composites
-        (`CrossFitted`, `AutoCalibration`, `compare`) duplicate rows with integer weights for them.
+        This is true for methods that exclude single rows or assign rows to folds. Composites
+        (`CrossFitted`, `AutoCalibration`, `compare`) duplicate rows with integer weights for such
+        methods.
         """
         return False
 
@@ -41,8 +42,8 @@ class Declarations:
     def fitted_values(self) -> Mapping[str, FittedValue]:
         """Shapes and ranges of fitted attributes, by name.
 
-        `calibrant.load` rejects a file with other shapes or ranges. It does not check attributes
-        that are not named here.
+        `calibrant.load` rejects a file with other shapes or ranges. Attributes without a
+        declaration are not checked.
         """
         return {}
 
@@ -52,12 +53,17 @@ class Declarations:
         return Citation(type(self).__name__)
 
     @property
+    def _takes_multilabel(self) -> bool:
+        """Whether the method can be fitted to several labels per row."""
+        return False
+
+    @property
     def _takes_logarithms(self) -> bool:
         """Whether scores of zero need a floor."""
         return False
 
     def __dir__(self) -> list[str]:
-        """Names for completion, without those that only authors of new methods need."""
+        """Return names for completion, without names that only authors of new methods need."""
         return [name for name in super().__dir__() if name not in _FOR_AUTHORS]
 
 

@@ -11,7 +11,7 @@ from calibrant._validation import column_names, order_of
 
 
 def n_columns(data: Any) -> int:
-    """Number of columns of user input; 1 for a one-dimensional array."""
+    """Return the number of columns of user input, 1 for a one-dimensional array."""
     if hasattr(data, "n_features"):  # chunked scores
         return int(data.n_features)
     if hasattr(data, "n_classes"):  # top scores
@@ -21,7 +21,7 @@ def n_columns(data: Any) -> int:
 
 
 def fitted_names(data: ScoresLike, classes: AnyArray) -> AnyArray | None:
-    """Column names of a frame, in the order of the classes; None unless all are different text."""
+    """Return distinct column names in the order of the classes, or None if there are none."""
     names = column_names(data)
     if names is None or not all(isinstance(name, str) for name in names):
         return None
@@ -33,7 +33,7 @@ def fitted_names(data: ScoresLike, classes: AnyArray) -> AnyArray | None:
 
 
 def reordered_names(data: ScoresLike, classes: AnyArray) -> list[Any] | None:
-    """Column names of a frame if they name the classes in another order; otherwise None."""
+    """Return the column names if they name the classes in another order, else None."""
     names = column_names(data)
     order = None if names is None else order_of(names, classes)
     return None if order is None or (order == np.arange(len(order))).all() else names
@@ -52,7 +52,7 @@ def keep_columns(calibrator: Any, data: ScoresLike) -> None:
 
 
 def wrapped(values: Any, like: ScoresLike, columns: AnyArray, output: str) -> Any:
-    """``values`` as a frame with the index of ``like``, or unchanged if no frame was requested."""
+    """Convert ``values`` to a frame with the index of ``like``, if a frame was requested."""
     if output == "default" or not isinstance(values, np.ndarray):
         return values
     if output == "polars":

@@ -10,6 +10,7 @@ import numpy as np
 from calibrant._data.sample import Sample
 from calibrant._kernels.simplex import (
     EPS,
+    absent_as_impossible,
     as_proba,
     centered,
     finite_logits,
@@ -45,8 +46,8 @@ class BaseCalibrator(Calibrator):
     eps: float = EPS
 
     _is_centered: ClassVar[bool] = True
-    """Whether to subtract the row mean from logits. Not needed if the method is invariant to a
-    constant per row."""
+    """Whether to subtract the row mean from logits. This is not needed if the method is invariant
+    to a constant per row."""
 
     @property
     def _takes_logarithms(self) -> bool:
@@ -57,7 +58,7 @@ class BaseCalibrator(Calibrator):
         """Set the fitted attributes from a sample in the form of the method.
 
         A method with ``needs_rows`` reads ``sample.u``. Other methods use ``sample.sum(function)``,
-        which works for chunked data too.
+        which also works for chunked data.
         """
 
     @abstractmethod
@@ -80,7 +81,7 @@ class BaseCalibrator(Calibrator):
         if self.inputs == "proba":
             return log_clipped(scores, self.eps)
         if self.form == "log_softmax":
-            return log_softmax(finite_logits(scores, self.eps))
+            return log_softmax(finite_logits(absent_as_impossible(scores), self.eps))
         return (centered if self._is_centered else finite_logits)(scores, self.eps)
 
 
@@ -98,7 +99,7 @@ class SoftmaxCalibrator(BaseCalibrator):
     def _logits(self, u: FloatArray) -> FloatArray:
         """The logits of the calibrated probabilities of a block.
 
-        Must be a new array, because the softmax is computed in place.
+        The result must be a new array, because the softmax is computed in place.
         """
 
     def _log_proba(self, u: FloatArray) -> FloatArray:

@@ -21,8 +21,8 @@ class FittedValue:
     Parameters
     ----------
     shape : tuple of int and str
-        Lengths of the axes, as numbers or letters. A letter stands for the same number in all
-        attributes of a calibrator: "K" is the number of classes, and "M+K" is the sum of two
+        Lengths of the axes, as numbers or letters. A letter represents the same number in all
+        attributes of a calibrator. "K" is the number of classes, and "M+K" is the sum of two
         letters of earlier attributes. () is a single number.
     low, high : float
         The range of the entries, both ends included.
@@ -44,7 +44,10 @@ class FittedValue:
     is_finite: bool = True
 
     def check(self, value: Any, sizes: dict[str, int]) -> str | None:
-        """What is wrong with a value, or None. Sets the numbers of new letters in ``sizes``."""
+        """Describe what is wrong with a value, or return None.
+
+        Sets the numbers of new letters in ``sizes``.
+        """
         kind = np.asarray(value).dtype.kind if _is_number(value) else "O"
         if kind not in "fiu":
             return "must be a number" if not self.shape else "must be an array of numbers"

@@ -1,4 +1,4 @@
-"""The publications to cite for each calibrator; docstrings name them too."""
+"""The publications to cite for each calibrator, which docstrings also cite."""
 
 from __future__ import annotations
 

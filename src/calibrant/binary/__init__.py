@@ -1,4 +1,7 @@
-"""Calibrators of one claim: a score in [0, 1] and an outcome. One method a file."""
+"""Calibrators of one claim, which is a score in [0, 1] and an outcome.
+
+Each module has one method.
+"""
 
 from calibrant.binary.bayesian_binning import BayesianBinning
 from calibrant.binary.beta import BetaCalibration

@@ -17,11 +17,11 @@ from calibrant.base.references import NAEINI_2015
 from calibrant.binning import distinct_sums, quantile_ends
 from calibrant.notions import Claim
 
-# Numbers of bins range from n^(1/3) / C to C n^(1/3), as Naeini has it.
+# Constant C. Numbers of bins range from n^(1/3) / C to C n^(1/3), as in Naeini et al. (2015).
 _RANGE = 10.0
-# A prior mean of exactly 0 or 1 would rule an outcome out for ever.
+# Clip prior means, because a mean of exactly 0 or 1 would exclude an outcome.
 _PRIOR_FLOOR = 1e-6
-# Models of less weight change nothing in double precision.
+# Models with less weight do not change the average in double precision.
 _NEGLIGIBLE = 1e-17
 
 
@@ -33,7 +33,7 @@ class BayesianBinning(BaseBinaryCalibrator):
     Parameters
     ----------
     n_models : int, optional
-        How many numbers of bins are tried, spread evenly from :math:`n^{1/3}/10` to
+        Number of models. The numbers of bins are spread evenly from :math:`n^{1/3}/10` to
         :math:`10\, n^{1/3}`. If None, every number in this range is tried.
     prior_strength : float, default 2.0
         Pseudo-count N' of a model, shared by its bins.
@@ -73,9 +73,9 @@ class BayesianBinning(BaseBinaryCalibrator):
     .. math:: P(D \mid M) = \prod_b
         \frac{\mathrm{B}(m_b + \alpha_b,\, n_b - m_b + \beta_b)}{\mathrm{B}(\alpha_b, \beta_b)} .
 
-    Bins are right-closed, and equal scores share a bin. B counts the bins that remain if equal
-    scores leave a bin empty. No value is exactly 0 or 1. The function need not increase. There is
-    no finite-sample guarantee.
+    Bins are right-closed, and equal scores share a bin. B is the number of nonempty bins, because
+    equal scores may leave a bin empty. No value is exactly 0 or 1. The function need not increase.
+    There is no finite-sample guarantee.
 
     The fit costs O(n log n), plus O(B log n) for each model and O(n) for each model with a weight.
 

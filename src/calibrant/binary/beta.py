@@ -29,8 +29,8 @@ _LOG_ODDS_END = 745.0
 class BetaCalibration(BaseBinaryCalibrator):
     r"""Calibrate by the beta family of functions.
 
-    Use it for two classes and some hundred rows. Unlike Platt scaling it can represent the
-    identity, so calibrated scores can stay as they are. The calibrated probability is
+    Use it with two classes and several hundred rows. Unlike Platt scaling, it can represent the
+    identity, so calibrated scores can stay unchanged. The calibrated probability is
 
     .. math:: q(p) = \frac{1}{1 + e^{-c} (1 - p)^b / p^a}, \quad c = b \log(1 - m) - a \log m .
 
@@ -39,7 +39,7 @@ class BetaCalibration(BaseBinaryCalibrator):
     parameters : {"abm", "am", "ab"}, default "abm"
         Free parameters: "abm" fits all three, "am" sets a = b, "ab" sets m = 1/2.
     constrained : bool, default True
-        Require a >= 0 and b >= 0, so the function increases.
+        Whether to require a >= 0 and b >= 0, so the function increases.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores. Logarithms are exact for logits, without clipping.
     classes : array-like of two labels, optional
@@ -52,7 +52,8 @@ class BetaCalibration(BaseBinaryCalibrator):
     a_, b_, c_ : float
         The parameters of the formula.
     m_ : float
-        The score with the calibrated probability 1/2. It is 0 or 1 if no single score has it.
+        The score with the calibrated probability 1/2. The midpoint is 0 or 1 if there is no such
+        score or more than one.
     converged_, n_iter_, objective_ : bool, int, float
         Whether the fit converged, its number of iterations, and the minimum that it reached.
 
@@ -65,11 +66,11 @@ class BetaCalibration(BaseBinaryCalibrator):
     -----
     The fit is a logistic regression on :math:`\log p` and :math:`-\log(1 - p)`, O(n) per Newton
     iteration. With ``constrained=True``, negative coefficients are set to zero one at a time and
-    the others are fitted again; the best of these fits is the maximum under the constraint.
+    the others are fitted again. The best of these fits is the maximum under the constraint.
 
     The model is correct if the scores of each outcome follow beta distributions. There is no
-    guarantee otherwise. If the scores separate the outcomes, the likelihood has no maximum: the fit
-    stops at finite values and warns. If there are too few different scores to determine all
+    guarantee otherwise. If the scores separate the outcomes, the likelihood has no maximum. The fit
+    then stops at finite values and warns. If there are too few different scores to determine all
     parameters, the fit with the smallest coefficients is returned.
 
     References
@@ -179,7 +180,7 @@ def _columns(log_odds: FloatArray, parameters: str) -> list[FloatArray]:
 def _on_columns(
     columns: FloatArray, target: FloatArray, weight: FloatArray, used: list[int], intercept: bool
 ) -> Solution:
-    """Fit on the columns in ``used``; the other columns get the coefficient 0."""
+    """Fit on the columns in ``used``. The other columns get the coefficient 0."""
     solution = fit_logistic(columns[:, used], target, weight, intercept=intercept)
     parameters = np.zeros(columns.shape[1] + 1)
     parameters[[*used, -1]] = solution.parameters
@@ -221,5 +222,6 @@ def _midpoint(a: float, b: float, c: float) -> float:
     if low * high < 0.0:
         return float(expit(scipy.optimize.brentq(eta, -_LOG_ODDS_END, _LOG_ODDS_END, xtol=1e-14)))
     middle = eta(0.0)
-    # Without a change of sign, the function is constant at 1/2 up to round-off, or m is an end.
+    # Without a change of sign, the function equals 1/2 everywhere up to round-off, or m is an end
+    # point.
     return 0.5 if abs(middle) <= 1e-12 else float(middle < 0.0)

@@ -40,7 +40,7 @@ BOUNDARIES = ("exclude", "include")
 
 
 _MOST_BINS = 1000
-"""Bins per distinct score, above which more bins change nothing that matters."""
+"""Maximum number of bins per distinct score. More bins would not change the result noticeably."""
 
 
 class HistogramBinning(BaseBinaryCalibrator):
@@ -54,8 +54,8 @@ class HistogramBinning(BaseBinaryCalibrator):
     n_bins : int, optional
         Number of bins. If None, ``floor(n / points_per_bin)``, at least one.
     points_per_bin : int, default 50
-        Rows per bin, used if ``n_bins`` is None. Inside `MulticlassToBinary` it may be one number
-        per class.
+        Rows per bin, used if ``n_bins`` is None. Inside `MulticlassToBinary`, this parameter may be
+        one number per class.
     strategy : {"quantile", "uniform"}, default "quantile"
         Bins with equal numbers of rows, or of equal width.
     boundary : {"exclude", "include"}, default "exclude"
@@ -63,11 +63,10 @@ class HistogramBinning(BaseBinaryCalibrator):
         The guarantees need "exclude", because this row is not an independent draw from its bin.
         Edges of bins of equal width do not depend on rows, so every row counts.
     delta : float, default 1e-10
-        Largest change of a value that makes equal values of two bins different. 0 leaves them
-        equal.
+        Largest change of a value to make equal values of two bins different. 0 means no change.
     random_state : int or Generator, optional
-        Order of bins with equal values. If None, the bin of higher scores gets the higher value. A
-        Generator is copied, not advanced.
+        Seed for the order of bins with equal values. If None, the bin of higher scores gets the
+        higher value. A Generator is copied, so its state does not change.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of two labels, optional
@@ -78,7 +77,7 @@ class HistogramBinning(BaseBinaryCalibrator):
     edges_ : array of shape (B,)
         Upper edges of the bins. Equal edges form one bin, so B can be smaller than ``n_bins``.
     values_ : array of shape (B,)
-        Calibrated probability of each bin; 0.5 if no row counts in it.
+        Calibrated probability of each bin. The probability is 0.5 if no row counts in the bin.
     counts_, hits_ : arrays of shape (B,)
         Weight of the rows, and of the rows with outcome 1, in each bin. A value with the count 0 is
         unreliable.
@@ -106,11 +105,11 @@ class HistogramBinning(BaseBinaryCalibrator):
     largest score of a group. Bins of equal width are those of the metrics: ``min(int(s * B), B -
     1)``.
 
-    Equal scores share a bin. If several rows have the score of an edge, "exclude" subtracts the
-    part of one row from their weight and keeps their frequency, so the order of rows does not
-    matter. Weighted rows are cut at equal cumulative weight. A weight of 2 is equivalent to
-    duplicating the row with ``boundary="include"``, but not with "exclude", because the excluded
-    row is then heavier.
+    Equal scores share a bin. If several rows have the score of an edge, "exclude" reduces their
+    total weight by one row and keeps their frequency. So the order of rows does not matter.
+    Weighted rows are cut at equal cumulative weight. A weight of 2 is equivalent to duplicating the
+    row with ``boundary="include"``, but not with "exclude", because the excluded row is then
+    heavier.
 
     If rows are drawn independently and all scores differ, the outcomes of a bin are independent
     given the edges. The fit costs O(n log n).
@@ -129,7 +128,7 @@ class HistogramBinning(BaseBinaryCalibrator):
     ([0.3, 0.9], [0.33, 0.67])
     """
 
-    is_weighted_: bool = False  # for files without this attribute
+    is_weighted_: bool = False  # the default for files without this attribute
 
     def __init__(
         self,
@@ -193,7 +192,7 @@ class HistogramBinning(BaseBinaryCalibrator):
             self._for_claim(label, label)._check_parameters(2)
 
     def _for_claim(self, label: int | None, index: int) -> Self:
-        """A copy with the points per bin of its class, or the maximum over classes."""
+        """Return a copy with the points per bin of its class, or the maximum over classes."""
         adapted = super()._for_claim(label, index)
         points = np.asarray(self.points_per_bin)
         if points.ndim:
@@ -206,7 +205,7 @@ class HistogramBinning(BaseBinaryCalibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """True if a row is excluded at each edge: a row of weight 2 is heavier than one copy."""
+        """True if a row is excluded at each edge, because weights differ from copies."""
         return self.boundary == "exclude" and self.strategy == "quantile"
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
@@ -277,7 +276,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         self._keep_rates(counts, sum_steps(kept * hits, values, self.edges_))
 
     def _fit_even(self, score: FloatArray, outcome: AnyArray) -> None:
-        """Fit bins of equal width, which need no sorting: count rows block by block."""
+        """Fit bins of equal width by counting rows block by block, without sorting."""
         self.edges_ = uniform_edges(self._n_bins(float(len(score))))
         size, self.n_tied_edges_ = self.edges_.size, 0
 
@@ -308,10 +307,10 @@ class HistogramBinning(BaseBinaryCalibrator):
         return Bins((self.edges_,))
 
     def guarantee(self, alpha: float = 0.05) -> Guarantee:
-        """Finite-sample bounds on the probability of class 1 given each calibrated probability.
+        """Return finite-sample bounds on the probability of class 1 in each bin.
 
-        They hold for new data from any distribution. See `MulticlassToBinary.guarantee` for the
-        bounds and the conditions.
+        The bounds hold for new data from any distribution. See `MulticlassToBinary.guarantee` for
+        the bounds and the conditions.
 
         Parameters
         ----------
@@ -324,7 +323,7 @@ class HistogramBinning(BaseBinaryCalibrator):
 
         See Also
         --------
-        MulticlassToBinary.guarantee : The same for several classes.
+        MulticlassToBinary.guarantee : Bounds for several classes.
 
         Examples
         --------
@@ -360,7 +359,10 @@ class HistogramBinning(BaseBinaryCalibrator):
         check_unweighted(is_weighted)
 
     def _binned_claim(self, name: str, rows: float) -> BinnedClaim:
-        """The fitted bins in the form that a guarantee needs; ``rows`` is the number of rows."""
+        """Return the fitted bins in the form that a guarantee needs.
+
+        ``rows`` is the number of rows.
+        """
         points = self.points_per_bin if self.n_bins is None else rows // self.n_bins
         return BinnedClaim(name, int(points), self.values_, self.counts_, self.hits_)
 
@@ -372,23 +374,23 @@ def empty_bins(n_empty: int) -> str:
 
 
 def _are_tied(score: FloatArray, places: IntArray) -> bool:
-    """Whether any of the sorted scores at these places equals one of its neighbors.
+    """Return whether any of the sorted scores at these positions equals an adjacent score.
 
-    None of the places is the last.
+    The last position is not allowed.
     """
     at = score[places]
     return bool((at == score[places + 1]).any() or (at == score[places - 1]).any())
 
 
 def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:
-    """Edges of quantile bins: the largest value of each group of equal weight, without duplicates.
+    """Return the edges of quantile bins: the largest value of each group of equal weight.
 
     ``values`` are distinct and have the weights ``total``.
     """
     reached = np.cumsum(total)
     ends = _group_ends(float(reached[-1]), n_bins, whole=bool((total == np.floor(total)).all()))
     last = np.searchsorted(reached, ends - ROUND_OFF * reached[-1])
-    edges = values[np.minimum(last, values.size - 1)]  # increasing, as the values are
+    edges = values[np.minimum(last, values.size - 1)]  # the values increase
     return edges[np.append(True, edges[1:] != edges[:-1])]
 
 
@@ -406,15 +408,18 @@ def _group_ends(total: float, n_bins: int, *, whole: bool) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def _row_groups(n_rows: int, n_bins: int) -> tuple[IntArray, IntArray]:
-    """The first and the last row of each group. Cached, because all classes share them."""
+    """Return the first and the last row of each group.
+
+    The result is cached, because all classes share it.
+    """
     ends = _group_ends(float(n_rows), n_bins, whole=True).astype(np.intp)
     return np.append(0, ends[:-1]), ends - 1
 
 
 def uniform_edges(n_bins: int) -> FloatArray:
-    """The largest float of each bin of equal width, so right-closed bins equal `UniformBins`."""
+    """Return the largest float of each equal-width bin of `UniformBins`."""
     group = np.arange(n_bins)
-    # Start slightly above the edge, whichever way the quotient was rounded, and step down to the
+    # Start slightly above the edge, because the quotient may be rounded down. Then step down to the
     # largest float that `UniformBins` assigns to the bin.
     edges = (group + 1) / n_bins * (1.0 + 4.0 * np.finfo(np.float64).eps)
     while (too_far := UniformBins(n_bins).assign(edges) > group).any():
@@ -429,7 +434,7 @@ def _row_counts(score: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def _separated(values: FloatArray, delta: float, seed: int | None) -> FloatArray:
-    """Values in [0, 1], where equal values are moved apart by at most ``delta``.
+    """Make equal values in [0, 1] different by changes of at most ``delta``.
 
     The guarantee needs bins with different values.
     """

@@ -1,4 +1,4 @@
-"""Isotonic calibration: the best increasing map, by pooling adjacent violators."""
+"""Isotonic calibration: the best increasing function, by pooling adjacent violators."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         "step" returns the value of the block of a score. "linear" interpolates between the mean
         scores of the blocks.
     smoothing : float, optional
-        A pseudo-count s > 0 that adds the base rate to every block, so no value is 0 or 1. See
-        Notes.
+        A pseudo-count s > 0 of rows with the base rate, added to every block, so values stay
+        strictly between 0 and 1. See Notes.
     clip : bool, default False
         Clip all values to :math:`[1/(W+2), 1 - 1/(W+2)]` for a total weight W (the rule of
         succession).
@@ -139,7 +139,7 @@ def _block_starts(hits: FloatArray, total: FloatArray) -> IntArray:
 def _with_prior(
     hits: FloatArray, total: FloatArray, starts: IntArray, strength: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The same groups with ``strength`` rows of the base rate added to each block."""
+    """Return the groups after adding ``strength`` rows of the base rate to each block."""
     rate = (hits.sum() + strength / 2.0) / (total.sum() + strength)
     more = np.zeros_like(total)
     more[starts] = strength

@@ -22,8 +22,8 @@ from calibrant.notions import Claim, share_rows, stack_claims
 class PlattScaling(BaseBinaryCalibrator):
     r"""Calibrate by a logistic function of the log-odds (Platt scaling).
 
-    Use it for two classes and few rows: it fits two parameters and always has a finite solution.
-    The calibrated probability is
+    Use it with two classes and few rows, because it fits only two parameters and always has a
+    finite solution. The calibrated probability is
 
     .. math:: q(p) = \frac{1}{1 + \exp(-(\mathrm{coef} \cdot z + \mathrm{intercept}))},
         \quad z = \log\frac{p}{1 - p} .
@@ -31,10 +31,10 @@ class PlattScaling(BaseBinaryCalibrator):
     Parameters
     ----------
     target_smoothing : bool, default True
-        Fit Platt's smoothed targets instead of 0 and 1. If False, the fit has no finite solution
-        for scores that separate the outcomes.
+        Whether to fit Platt's smoothed targets instead of 0 and 1. If False, the fit has no finite
+        solution for scores that separate the outcomes.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
-        Type of the scores. Logits are used as log-odds without a detour through probabilities.
+        Type of the scores. Logits are used directly as log-odds.
     classes : array-like of two labels, optional
         Labels of the negative and the positive class. If None, the labels of `fit` are sorted.
     eps : float, default 1e-12

@@ -19,18 +19,19 @@ from calibrant.base.references import GUPTA_2021
 from calibrant.binning import distinct_sums, interpolated
 from calibrant.notions import Claim
 
-# Fewest knots for which each end condition has an inner knot to refer to.
+# Smallest number of knots for which each end condition has an inner knot.
 _FEWEST_KNOTS = {"natural": 2, "quadratic": 3, "cubic": 4}
 
-# The two end conditions that SciPy knows: cubic over the last two intervals is its "not-a-knot".
+# The two end conditions by their names in SciPy. "not-a-knot" means one cubic over the last two
+# intervals.
 _SCIPY_ENDS = {"natural": "natural", "cubic": "not-a-knot"}
 
-# In steps this narrow the difference quotient loses to round-off what the slope in the middle loses
-# to curvature.
+# For narrower steps, the round-off of the difference quotient exceeds the curvature error of the
+# slope in the middle.
 _NARROW = 1e-6
 
-# The quadratic program ends when no slope is out of bounds by more; each round adds a constraint,
-# and few are ever active.
+# The quadratic program ends when no slope exceeds its bound by more than this value. Each round
+# adds a constraint, and few constraints become active.
 _TOLERANCE = 1e-9
 _MAX_ROUNDS = 200
 
@@ -38,7 +39,7 @@ _MAX_ROUNDS = 200
 class SplineCalibration(BaseBinaryCalibrator):
     r"""Calibrate by a cubic spline of the cumulative outcomes, without bins.
 
-    Use it for the confidence of a classifier and for two classes, with some hundred rows or more.
+    Use it for two classes or for the confidence of a classifier, with several hundred rows or more.
 
     Parameters
     ----------
@@ -46,8 +47,8 @@ class SplineCalibration(BaseBinaryCalibrator):
         Number of knots. At least 2, 3 and 4 for the three kinds of ``runout``.
     residual : bool, default True
         Fit the difference between outcome and score, as the authors' code does. If False, fit the
-        outcome itself, as their paper describes. Few knots follow the small difference better than
-        the steep outcome curve of a confident classifier.
+        outcome itself, as their paper describes. A few knots approximate the small difference
+        better than the steep outcome curve of a confident classifier.
     runout : {"natural", "quadratic", "cubic"}, default "natural"
         Condition at both ends: the second derivative is zero, constant over the last interval, or
         linear over the last two intervals.
@@ -81,9 +82,10 @@ class SplineCalibration(BaseBinaryCalibrator):
 
     Notes
     -----
-    Let t be the fractile of a score s(t), the share of calibration rows up to it, and H(t) the
-    cumulative outcome of these rows as a share of all rows. The slope of H at t is the frequency of
-    outcome 1 among rows with score s(t). A cubic spline h with evenly spaced knots minimizes
+    Let t be the fractile of a score s(t), which is the share of calibration rows up to this score.
+    Let H(t) be the cumulative outcome of these rows as a share of all rows. The slope of H at t is
+    the frequency of outcome 1 among rows with score s(t). A cubic spline h with evenly spaced knots
+    minimizes
 
     .. math:: \min_h \int_0^1 (h(t) - H(t))^2\, dt ,
 
@@ -234,12 +236,12 @@ def _normal_equations(
 def _with_slopes_between(
     free: FloatArray, gram: FloatArray, slopes: FloatArray, low: FloatArray, high: FloatArray
 ) -> Solution:
-    """Knot values v closest to ``free`` with ``low <= slopes @ v <= high``.
+    """Return the knot values v closest to ``free`` with ``low <= slopes @ v <= high``.
 
-    The distance is that of the norm of the fit, and the objective is its square. There are many
-    constraints and few variables, so the quadratic program is solved with the constraints that
-    were violated so far. The worst constraint of each run of violated ones is added until none is
-    violated. The feasible set is never empty (v = 0, or v a line).
+    The distance is in the norm of the fit, and the objective is the squared distance. There are
+    many constraints and few variables, so the quadratic program is solved with the constraints that
+    were violated so far. The worst constraint of each run of violated constraints is added until
+    none is violated. The feasible set is never empty (v = 0, or v a line).
     """
     normal = np.vstack([slopes, -slopes])
     bound = np.concatenate([low, -high])
@@ -269,9 +271,9 @@ def _worst_of_each_run(missing: FloatArray) -> IntArray:
 
 
 def _least_distance(normal: FloatArray, bound: FloatArray) -> FloatArray:
-    """The shortest x with ``normal @ x >= bound``.
+    """Return the shortest x with ``normal @ x >= bound``.
 
-    By non-negative least squares (Lawson & Hanson 1974, chapter 23).
+    The solution uses non-negative least squares (Lawson & Hanson 1974, chapter 23).
     """
     matrix = np.vstack([normal.T, bound])
     target = np.append(np.zeros(normal.shape[1]), 1.0)

@@ -11,15 +11,15 @@ import numpy as np
 from calibrant._kernels import kernel
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike
 from calibrant.base import BaseBinaryCalibrator, Citation
-from calibrant.base._new_scores import check_new_scores
 from calibrant.base.fitted import RATES, SCORES, FittedValue
+from calibrant.base.new_scores import check_new_scores
 from calibrant.base.references import VOVK_PETEJ_2014
 from calibrant.binning import distinct_sums
 from calibrant.notions import Claim
 
-# A point costs as much as so many elements of an array.
+# A point costs as much time as this many array elements.
 _MOST_ROWS = 1e12
-"""One row more does not change larger sums in double precision."""
+"""Largest sum of weights that an additional row changes in double precision."""
 
 _LOOP_COST = 200
 
@@ -28,8 +28,8 @@ class VennAbers(BaseBinaryCalibrator):
     r"""Calibrate by two isotonic fits that bound the probability (inductive Venn-Abers predictor).
 
     `predict_pair` returns :math:`p_0 \le p_1`, and `predict_proba` returns one probability between
-    them. The pair shows how much one additional row can change the fit. It is not a confidence
-    interval of the true probability.
+    them. The pair shows how much one additional row can change the fit. The pair is not a
+    confidence interval of the true probability.
 
     Parameters
     ----------
@@ -61,10 +61,10 @@ class VennAbers(BaseBinaryCalibrator):
     which minimizes the regret of the log-loss over the two outcomes.
 
     If the calibration rows and the new row are exchangeable, one of :math:`p_0` and :math:`p_1` is
-    perfectly calibrated for any distribution: the one that belongs to the outcome of the new row.
-    This outcome is unknown at prediction. The pair is no confidence interval: it contains the true
-    probability less often with more rows. `calibrant.inference.calibration_band` returns a band
-    that does.
+    perfectly calibrated for any distribution. It is the probability that belongs to the outcome of
+    the new row. This outcome is unknown at prediction. The pair is not a confidence interval,
+    because it contains the true probability less often with more rows.
+    `calibrant.inference.calibration_band` returns a confidence band.
 
     Both fits are exact for every new score. The fit costs O(n log n), a prediction O(log n).
     Between two calibration scores, :math:`p_0` is that of the lower and :math:`p_1` that of the
@@ -102,7 +102,8 @@ class VennAbers(BaseBinaryCalibrator):
                 "sample_weight=w * len(w) / w.sum()."
             )
         self.p1_ = _fits_with_a_hit(hits, total)
-        # An added miss is an added hit if outcomes are flipped and the order of scores is reversed.
+        # Adding a negative outcome is the same as adding a positive one after flipping outcomes and
+        # reversing scores.
         self.p0_ = 1.0 - _fits_with_a_hit((total - hits)[::-1], total[::-1])[::-1]
 
     def predict_pair(self, X: ScoresLike) -> tuple[FloatArray, FloatArray]:
@@ -111,7 +112,7 @@ class VennAbers(BaseBinaryCalibrator):
         Parameters
         ----------
         X : array-like of shape (n_samples, 2) or (n_samples,)
-            Scores; one-dimensional scores are those of class 1.
+            Scores. One-dimensional scores are those of class 1.
 
         Returns
         -------
@@ -136,8 +137,9 @@ class VennAbers(BaseBinaryCalibrator):
         return high / (1.0 - low + high)
 
     def _pair(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
-        # An added miss is pooled with the scores below it, an added hit with the scores above it.
-        # Beyond the ends there are none, so the probability is 0 or 1.
+        # An added negative outcome is pooled with the scores below it, and an added positive
+        # outcome with the scores above it. Beyond the ends there are no scores to pool with, so the
+        # probability is 0 or 1.
         below = np.searchsorted(self.scores_, score, side="right") - 1
         above = np.searchsorted(self.scores_, score, side="left")
         low = self.p0_.take(below, mode="clip")
@@ -153,10 +155,10 @@ def _fits_with_a_hit(hits: FloatArray, total: FloatArray) -> FloatArray:
     Isotonic fits are slopes of the greatest convex minorant of the points :math:`P_j = (W_j, S_j)`,
     cumulative weights and hits. A row added to group i moves :math:`P_i, P_{i+1}, \dots` by (1, 1),
     or, equivalently, the points before by (-1, -1). The fit is then the slope of the edge that
-    spans the gap. ``corners`` holds the left end of this edge (last) and all corners to its right.
-    For the next i, point :math:`P_i` moves to the left side. It matters only if it lies below the
-    edge, and then it is the new left end. Each point is added and removed once, so the cost is
-    linear.
+    spans the gap. ``corners`` contains the left end of this edge (last) and all corners to its
+    right. For the next i, point :math:`P_i` moves to the left side. If this point lies below the
+    edge, it is the new left end. Otherwise it has no effect. Each point is added and removed once,
+    so the cost is linear.
     """
     find = kernel("fits_with_a_hit", _LOOP_COST * len(total))
     return np.minimum(find(np.cumsum(total), np.cumsum(hits)), 1.0)

@@ -14,7 +14,7 @@ def distinct_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return distinct scores in increasing order, with their sums of weights and weighted outcomes.
 
-    Rows of weight zero are left out. All methods that sort scores treat ties in this way.
+    Rows of weight zero are excluded. All methods that sort scores treat ties in this way.
     """
     if is_unit(weight) and score.size and score.min() >= 0.0 and score.max() <= 1.0:
         return pair_sums(*ordered_pairs(score, outcome))
@@ -39,7 +39,7 @@ def _steps(score: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def pair_sums(score: FloatArray, hit: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """`distinct_sums` of sorted scores with unit weights."""
+    """Compute `distinct_sums` of sorted scores with unit weights."""
     values, starts = _steps(score)
     if values.size == score.size:
         return values, np.ones(score.size), hit.astype(np.float64)
@@ -51,7 +51,7 @@ def pair_sums(score: FloatArray, hit: IntArray) -> tuple[FloatArray, FloatArray,
 def present_rows(
     score: FloatArray, outcome: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Select rows of positive weight. For several claims the last axis is that of the rows."""
+    """Select rows of positive weight. For several claims, rows are on the last axis."""
     if is_unit(weight) or weight.all():
         return score, outcome, weight
     present = weight > 0
@@ -61,7 +61,7 @@ def present_rows(
 def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
     """Sum ``part`` over the increasing ``values`` in each right-closed bin."""
     starts = np.append(0, np.searchsorted(values, edges[:-1], side="right"))
-    # reduceat needs valid indices: empty bins at the end begin at the appended zero.
+    # reduceat needs valid indices, so empty bins at the end begin at the appended zero.
     sums = np.add.reduceat(np.append(part, 0.0), starts)
     # For other empty bins reduceat returns the next value instead of 0.
     sums[:-1][starts[1:] == starts[:-1]] = 0.0
@@ -69,10 +69,10 @@ def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
 
 
 def interpolated(score: FloatArray, places: FloatArray, values: FloatArray) -> FloatArray:
-    """Interpolate values linearly between places, at scores.
+    """Interpolate values linearly between points, at scores.
 
-    The line between two neighboring places below 1e-300 has an infinite slope; the value of one of
-    them is used instead.
+    Between two adjacent points below 1e-300 the slope is infinite, so the value of one point is
+    used instead.
     """
     result = np.interp(score, places, values)
     is_infinite = ~np.isfinite(result)

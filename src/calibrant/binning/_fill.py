@@ -29,12 +29,13 @@ def bin_table(
 
     A claim with fewer than ``n_bins * rows_per_bin`` rows gets fewer quantile bins.
 
-    Uniform bins need O(block) memory in addition to the table. Others gather one claim at a time,
-    O(n). The table of ``"unique"`` is as wide as the largest number of distinct scores of a claim.
+    Uniform bins need O(block) memory in addition to the table. Other bins need O(n) memory, because
+    one claim is gathered at a time. The table of ``"unique"`` is as wide as the largest number of
+    distinct scores of a claim.
 
     See Also
     --------
-    calibrant.metrics.calibration_curve : The same for labels and probabilities.
+    calibrant.metrics.calibration_curve : Compute the table from labels and probabilities.
     """
     rule = check_bin_rule(bins, n_bins, strategy)
     if rule is not None:
@@ -54,7 +55,7 @@ def _data_table(claims: Claims, n_bins: int, strategy: str, rows_per_bin: int) -
         edges.append(_edges(values, total, n_filled, strategy))
         rows.append(_bin_sums(edges[-1], values, total, hits))
     bins = Bins(tuple(edges))
-    # Claims may have different numbers of bins; the missing ones stay empty.
+    # Claims may have different numbers of bins. Missing bins stay empty.
     sums = np.zeros((3, len(rows), bins.n_bins))
     for index, row in enumerate(rows):
         sums[:, index, : row.shape[1]] = row
@@ -107,7 +108,7 @@ def _column_sums(
 ) -> tuple[FloatArray, FloatArray]:
     """Numbers of rows and sums of scores per bin of every column, flattened.
 
-    Only as many columns at a time as fit in the cache with their temporary arrays.
+    The columns are processed in parts that fit in the cache with their temporary arrays.
     """
     n_rows, n_columns = score.shape
     blocks = row_blocks(n_columns, n_rows, elements=READ_BLOCK)
@@ -121,8 +122,9 @@ def _column_sums(
 def _check_claims(rule: BinRule, claims: Claims) -> None:
     if isinstance(rule, Bins) and len(rule.edges) not in (1, claims.n_claims):
         raise ValueError(
-            f"The bins are those of {len(rule.edges)} claims, but the data have {claims.n_claims} "
-            f"claims. Pass the notion and the classes with which the bins were fitted."
+            f"The bins were fitted for {len(rule.edges)} claims, but the data have "
+            f"{claims.n_claims} claims. Pass the notion and the classes with which the bins were "
+            "fitted."
         )
 
 

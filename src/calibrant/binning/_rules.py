@@ -36,8 +36,11 @@ class UniformBins:
         return 1.0 / self.n_bins
 
     def assign(self, score: FloatArray, claim: int = 0) -> IntArray:
-        """Return the bin of each score, computed in float64; the same for every claim."""
-        # In float64, because a product in float32 could round a score up to the next bin.
+        """Return the bin of each score, computed in float64.
+
+        The bins are the same for every claim.
+        """
+        # Compute in float64, because a product in float32 could round a score up to the next bin.
         bins = (np.asarray(score, dtype=np.float64) * self.n_bins).astype(np.intp)
         return np.minimum(bins, self.n_bins - 1, out=bins)
 
@@ -84,7 +87,7 @@ class Bins:
 
     @property
     def width(self) -> float | None:
-        """None: bins with given edges have different widths."""
+        """None, because bins with given edges have different widths."""
         return None
 
     def edges_of(self, claim: int) -> FloatArray:
@@ -98,7 +101,7 @@ class Bins:
 
 def place_scores(score: FloatArray, edges: FloatArray) -> IntArray:
     """Return the bin of each score, given the upper edges of right-closed bins."""
-    # Without the last edge, so scores above it are in the last bin.
+    # The search omits the last edge, so scores above it are in the last bin.
     return np.searchsorted(edges[:-1], score, side="left")
 
 
@@ -110,7 +113,37 @@ class HasBins(Protocol):
     def bins_(self) -> Bins: ...
 
 
-BinRule = UniformBins | Bins
+@dataclass(frozen=True, eq=False)
+class MergedBins:
+    """Bins of another rule, some of which are merged with their neighbors.
+
+    ``group`` has a row per claim: the merged bin of each original bin.
+    """
+
+    base: UniformBins | Bins
+    group: IntArray
+
+    @property
+    def n_bins(self) -> int:
+        """Largest number of merged bins of a claim."""
+        return int(self.group.max(initial=0)) + 1
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all claims have the same bins."""
+        return False
+
+    @property
+    def width(self) -> float | None:
+        """None: merged bins have different widths."""
+        return None
+
+    def assign(self, score: FloatArray, claim: int = 0) -> IntArray:
+        """Return the merged bin of each score of one claim."""
+        return self.group[claim][self.base.assign(score, claim)]
+
+
+BinRule = UniformBins | Bins | MergedBins
 
 
 def have_same_edges(a: BinRule, b: BinRule) -> bool:
@@ -148,7 +181,7 @@ def quantile_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatA
 
 
 def quantile_ends(share: FloatArray, n_bins: int) -> IntArray:
-    """Index of the last distinct value of each bin, or -1 if there is none; ``share`` is F.
+    """Return the index of the last distinct value of each bin, or -1. ``share`` is F.
 
     ``ceil(n_bins F) - 1 <= b`` is equivalent to ``F <= (b + 1) / n_bins``, so each bin takes one
     binary search.

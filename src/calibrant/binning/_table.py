@@ -22,9 +22,10 @@ class BinTable(ShortRepr):
     Attributes
     ----------
     weight, score, outcome : arrays of shape (n_claims, n_bins)
-        Sums of weights, weighted scores and weighted outcomes; 0 for empty cells.
+        Sums of weights, weighted scores and weighted outcomes. Sums are 0 for empty cells.
     n_quantities, n_labels : int
-        Number of score columns, and of claims per column. Their product is the number of claims.
+        Number of score columns, and of claims per column. The product of both numbers is the number
+        of claims.
     bins : UniformBins or Bins
         The bins.
 
@@ -50,17 +51,17 @@ class BinTable(ShortRepr):
 
     @property
     def mean_score(self) -> FloatArray:
-        """Mean score per cell; NaN for empty cells."""
+        """Mean score per cell, NaN for empty cells."""
         return _ratio(self.score, self.weight)
 
     @property
     def mean_outcome(self) -> FloatArray:
-        """Observed frequency per cell; NaN for empty cells."""
+        """Observed frequency per cell, NaN for empty cells."""
         return _ratio(self.outcome, self.weight)
 
     @property
     def gap(self) -> FloatArray:
-        """``|mean outcome - mean score|`` per cell; 0 for empty cells."""
+        """``|mean outcome - mean score|`` per cell, 0 for empty cells."""
         return np.abs(_ratio(self.outcome - self.score, self.weight, empty=0.0))
 
     @property
@@ -81,7 +82,7 @@ class BinTable(ShortRepr):
 
     @property
     def claim_errors(self) -> FloatArray:
-        """Mean gap of each claim over its own rows, (n_claims,); 0 without rows."""
+        """Mean gap of each claim over its own rows, (n_claims,), 0 without rows."""
         return _ratio(self._claim_gaps, self.claim_weight, empty=0.0)
 
     @property
@@ -91,14 +92,14 @@ class BinTable(ShortRepr):
 
     @property
     def pooled_gap(self) -> FloatArray:
-        """Mean gap of each bin over its claims, weighted by rows, (n_bins,); NaN for empty bins."""
+        """Mean gap of each bin over its claims, weighted by rows, (n_bins,), NaN for empty bins."""
         return _ratio((self.weight * self.gap).sum(axis=0), self.weight.sum(axis=0))
 
     @property
     def debiased_square(self) -> FloatArray:
         """Sum over bins of rows times (squared gap - variance of the mean outcome), per claim.
 
-        Bins with fewer than two rows are left out (Kumar et al. 2019, arXiv:1909.10155).
+        Bins with fewer than two rows are excluded (Kumar et al. 2019, arXiv:1909.10155).
         """
         enough = self.weight >= 2
         rate = np.where(enough, self.mean_outcome, 0.0)
@@ -147,7 +148,7 @@ class BinTable(ShortRepr):
         return gaps if aggregate == "sum" else gaps / self.n_quantities
 
     def _debiased_error(self, aggregate: str) -> float:
-        """Square root of the debiased squares per counted row; NaN if no rows are counted."""
+        """Square root of the debiased squares per counted row, NaN if no rows are counted."""
         shape = self.n_quantities, self.n_labels
         square = np.maximum(self.debiased_square, 0.0).reshape(shape).sum(axis=1)
         counted = self.counted_weight.reshape(shape).sum(axis=1)
@@ -161,6 +162,14 @@ class BinTable(ShortRepr):
         if np.isinf(norm):
             return float(gap.max())
         return float((rows / rows.sum() @ gap**norm) ** (1 / norm))
+
+    def select(self, claims: IntArray) -> BinTable:
+        """The table of some claims, each of which becomes a quantity of its own.
+
+        The bins must be shared by all claims.
+        """
+        sums = (self.weight[claims], self.score[claims], self.outcome[claims])
+        return BinTable(*sums, len(claims), 1, self.bins)
 
     def __add__(self, other: BinTable) -> BinTable:
         if not isinstance(other, BinTable):
@@ -179,7 +188,7 @@ class BinTable(ShortRepr):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists for JSON; empty cells are None."""
+        """Return plain lists for JSON. Empty cells are None."""
         return {
             "n_claims": self.n_claims,
             "n_bins": self.n_bins,

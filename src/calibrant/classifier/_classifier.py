@@ -13,22 +13,33 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRequest,
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._data.folds import check_groups, held_out_rows, stratified_rows
-from calibrant._data.sample import ArraySample
+from calibrant._data.group_columns import as_columns
 from calibrant._kernels.blocks import READ_BLOCK, row_blocks
 from calibrant._kernels.simplex import log_of
 from calibrant._output.progress import tracked
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
-from calibrant._validation import check_scores, check_weight, encode_labels, warn_other_order
+from calibrant._validation import (
+    check_same_length,
+    check_scores,
+    check_weight,
+    encode_labels,
+    warn_other_order,
+)
 from calibrant.base import Calibrator
 from calibrant.base._frames import wrapped
-from calibrant.base._outcome import warn_unless_converged
 from calibrant.base._output import FrameOutput
+from calibrant.base.outcome import warn_unless_converged
 from calibrant.classifier._ensemble import (
     average_parts,
     average_responses,
@@ -48,7 +59,7 @@ from calibrant.classifier._training import (
     concatenate_parts,
     pool_parts,
 )
-from calibrant.selection import CrossFitted
+from calibrant.selection import CrossFitted, GroupCalibration
 from calibrant.selection.methods import as_calibrator
 
 _BLOCK_SHARE = 64
@@ -67,22 +78,22 @@ class CalibratedClassifier(
     By default an ensemble of clones of the estimator predicts, and the calibrator is fitted on
     out-of-fold predictions of that ensemble. Use ``ensemble=False`` if a single fit of the
     estimator must predict, for example because prediction time matters. Pass an estimator that is
-    already fitted as ``FrozenEstimator(estimator)``; the rows then only calibrate it.
+    already fitted as ``FrozenEstimator(estimator)``. Then `fit` only calibrates it.
 
     Parameters
     ----------
     estimator : scikit-learn classifier
-        With ``decision_function`` (one value per class, or log-odds), which gives logits, or else
-        ``predict_proba``.
+        The classifier. The classifier needs ``decision_function`` (one logit per class, or
+        log-odds) or ``predict_proba``.
     calibrator : calibrator or the name of one, optional
-        By default `AutoCalibration`. A name ("isotonic", "temperature", ...) is the calibrator of
-        `calibrant.method`. Its ``inputs`` and ``classes`` are set here. For more than two classes,
-        a binary calibrator becomes ``MulticlassToBinary(calibrator, notion="class-wise",
-        normalize=True)``. Any scikit-learn classifier of probabilities is accepted as well.
+        By default `AutoCalibration`. A name ("isotonic", "temperature", ...) selects a calibrator
+        as `calibrant.method` does. `fit` sets its ``inputs`` and ``classes``. For more than two
+        classes, a binary calibrator becomes ``MulticlassToBinary(calibrator, notion="class-wise",
+        normalize=True)``. Any scikit-learn classifier of probabilities is also accepted.
     cv : int, float, splitter or iterable
         Folds. An integer means stratified folds, at most as many as the largest class has rows. A
-        number between 0 and 1 is the fraction of rows that one split holds out for the calibrator:
-        then one classifier and one calibrator are fitted, each on its own rows.
+        number between 0 and 1 is the fraction of rows that one split holds out. In this case, one
+        classifier is fitted on the training rows and one calibrator on the held-out rows.
     ensemble : {"auto", True, False}
         Which classifiers predict. "auto": the calibrated average of clones; with five folds the
         estimator is fitted eleven times, ten times on three fifths of the rows. False: one fit on
@@ -100,21 +111,21 @@ class CalibratedClassifier(
     class_prior_ : array of shape (K,)
         Class frequencies of the rows.
     estimators_ : list
-        The fitted classifiers that predict; the last one of an ensemble was fitted on all rows.
+        The fitted classifiers that predict. The last one of an ensemble was fitted on all rows.
     calibrator_ : calibrator
         The fitted calibrator, or with ``ensemble=True`` a `CrossFitted` that averages those of the
         pairs.
     calibrators_ : list
         One calibrator, or with ``ensemble=True`` one per classifier.
     temperature_ : float
-        Temperature of the calibrated probabilities that accounts for the size of the ensemble; 1
-        without an ensemble.
+        Temperature of the calibrated probabilities that accounts for the size of the ensemble. It
+        is 1 without an ensemble.
     inputs_ : {"logits", "proba"}
         The type of scores that the calibrators were fitted on.
     score_method_ : {"decision_function", "predict_proba"}
         The method of the estimator that gives the scores.
     n_features_in_, feature_names_in_ : int, array of str
-        Those of the estimator.
+        The features of the estimator.
 
     See Also
     --------
@@ -124,24 +135,24 @@ class CalibratedClassifier(
 
     Notes
     -----
-    An average of classifiers is more accurate and less confident than each of them, so a
-    calibrator of single classifiers leaves it underconfident. The default therefore calibrates
-    the average: a clone is fitted for each pair of folds left out, and each row is scored by the
-    average of the four clones that did not see it. All clones predict new rows, together with a
+    An average of classifiers is more accurate and less confident than each of them, so a calibrator
+    of single classifiers leaves it underconfident. The default therefore calibrates the average. A
+    clone is fitted for each pair of folds that is left out. The average of the four clones without
+    a row in their training rows scores this row. All clones predict new rows, together with a
     classifier fitted on all rows, which counts as three clones. Since more clones predict than
-    score a held-out row, the calibrated probabilities get a temperature :math:`T`. Its logarithm
-    is taken to be linear in the inverse size :math:`\sum_j w_j^2` of an average with weights
-    :math:`w_j`, and the line is fitted to single clones and to averages of four. More than five
-    folds are left out in pairs of neighbors, each fold four times. With fewer than five folds, or
-    if a splitter holds out rows only once and does not partition them, one fit on all rows
-    predicts.
+    score a held-out row, the calibrated probabilities get a temperature :math:`T`. The logarithm of
+    T is assumed to be linear in the inverse size :math:`\sum_j w_j^2` of an average with weights
+    :math:`w_j`. The line is fitted to single clones and to averages of four clones. With more than
+    five folds, pairs of adjacent folds are left out, so each fold is left out four times. With
+    fewer than five folds, or if a splitter holds out rows only once and does not partition them,
+    one fit on all rows predicts.
 
-    Calibrators that were fitted on out-of-fold scores give no guarantee. For a guarantee, pass a
+    Calibrators that were fitted on out-of-fold scores have no guarantee. For a guarantee, pass a
     frozen estimator and rows that it was not trained on.
 
     A class that does not occur in a training fold of n rows gets the probability 1 / (n + K) there
-    (rule of succession). A class to which no classifier of an ensemble gives any probability gets
-    at most as much. Sample weights go to the estimator, if it accepts them, and to the
+    (rule of succession). A class with probability zero in all classifiers of an ensemble gets at
+    most this probability. Sample weights go to the estimator, if it accepts them, and to the
     calibrator. With metadata routing enabled, parameters of ``fit`` are routed to the estimator and
     the splitter.
 
@@ -193,7 +204,8 @@ class CalibratedClassifier(
         **fit_params
             Passed to the ``fit`` of the estimator, except for ``groups`` of shape (n,): rows of one
             group, such as those of one patient, stay together in the folds of ``cv`` and in those
-            of the calibrator.
+            of the calibrator. If the calibrator is a `GroupCalibration`, it gets the columns
+            ``by``.
 
         Returns
         -------
@@ -206,10 +218,13 @@ class CalibratedClassifier(
         weight = None if sample_weight is None else check_weight(sample_weight, len(y))
         groups = check_groups(fit_params.get("groups"), len(y))
         params = self._route(weight, fit_params)
+        by = self._check_by(params.calibrator.fit.get("by"), y)
         codes, self.classes_ = self._encode(y)
-        data = TrainingData(X, y, codes, weight, self.classes_, groups)
+        data = TrainingData(X, y, codes, weight, self.classes_, groups, tuple(by.values()))
         self.class_prior_ = data.class_prior
         self._fit_on(data, params)
+        if by:
+            self.calibrator_._name_columns(tuple(by))
         self._copy_feature_names()
         warn_unless_converged(type(self).__name__, self.calibrators_, "calibrators")
         return self
@@ -238,7 +253,7 @@ class CalibratedClassifier(
         return isinstance(self.estimator, FrozenEstimator)
 
     def _encode(self, y: AnyArray) -> tuple[IntArray, AnyArray]:
-        """Return column codes and column labels, which are those of a frozen estimator or of y."""
+        """Return column codes and column labels, from a frozen estimator or from y."""
         if self._is_frozen:
             classes = np.asarray(self.estimator.classes_)
             return encode_labels(y, len(classes), classes)
@@ -271,7 +286,7 @@ class CalibratedClassifier(
             self._fit_calibrators(data, [pool_parts(whole, parts)])
 
     def _can_average(self, splits: list[Split], combined: list[Split]) -> bool:
-        """Whether an average of clones predicts, which needs rows that are scored by averages.
+        """Return whether an average of clones predicts, which requires out-of-fold averages.
 
         If a fold has a single row, clones hardly differ from the classifier fitted on all rows.
         """
@@ -288,7 +303,7 @@ class CalibratedClassifier(
         self.temperature_ = find_size_correction(data, scores, self.calibrator_, average.weights)
 
     def _has_pairs(self, n_parts: int) -> bool:
-        """Whether each clone has its own calibrator, as with a single split."""
+        """Return whether each clone has its own calibrator, as with a single split."""
         return n_parts == 1 if self.ensemble == "auto" else bool(self.ensemble)
 
     def _route(self, weight: FloatArray | None, fit_params: dict[str, Any]) -> Bunch:
@@ -302,9 +317,52 @@ class CalibratedClassifier(
         if weight is not None and "sample_weight" not in signature(self.estimator.fit).parameters:
             params.pop("sample_weight")
             self._warn_unweighted()
-        # Without metadata routing, only the splitter gets the groups.
+        # Without metadata routing, only the splitter gets the groups, and only the calibrator `by`.
         groups = {name: fit_params[name] for name in ("groups",) if name in fit_params}
-        return Bunch(estimator=Bunch(fit=params), splitter=Bunch(split=groups))
+        by = {"by": params.pop("by", None)} if self._has_group_calibrator else {}
+        return Bunch(
+            estimator=Bunch(fit=params), splitter=Bunch(split=groups), calibrator=Bunch(fit=by)
+        )
+
+    @property
+    def _has_group_calibrator(self) -> bool:
+        return isinstance(self._make_calibrator(), GroupCalibration)
+
+    def _check_by(self, by: Any, y: AnyArray) -> dict[str, AnyArray]:
+        """Group columns of the calibrator by name."""
+        columns = {} if by is None else as_columns(by)
+        for name, column in columns.items():
+            check_same_length(**{"y": y, f"by {name!r}": column})
+        if columns and self.ensemble is True:
+            raise ValueError(
+                "by= needs one calibrator for all folds, but ensemble=True fits one per fold. Pass "
+                'ensemble="auto".'
+            )
+        return columns
+
+    def _route_by(self, method: str, params: dict[str, Any]) -> tuple[AnyArray, ...]:
+        """Group columns of rows to predict, in the order of the fit."""
+        check_is_fitted(self)
+        if get_config()["enable_metadata_routing"]:
+            params = (
+                process_routing(self, method, **params)
+                .get("calibrator", {})
+                .get("predict_proba", {})
+            )
+        by = params.pop("by", None)
+        if params:
+            raise TypeError(
+                f"{method} has no parameter {next(iter(params))!r}. Pass X, and by= if the "
+                f"calibrator is a GroupCalibration."
+            )
+        if isinstance(self.calibrator_, GroupCalibration):
+            return self.calibrator_._columns_of(by)
+        if by is not None:
+            raise TypeError(
+                f"by= needs a GroupCalibration, but the calibrator is "
+                f"{type(self.calibrator_).__name__}. Leave by out."
+            )
+        return ()
 
     def _warn_unweighted(self) -> None:
         if not self._is_frozen:
@@ -318,7 +376,7 @@ class CalibratedClassifier(
 
     @property
     def _cuts_folds(self) -> bool:
-        """Whether this class assigns rows to folds, and not a splitter or the user."""
+        """Return whether this class, not a splitter or the user, assigns rows to folds."""
         return isinstance(self.cv, int | float | np.integer)
 
     def _score_splits(
@@ -337,8 +395,8 @@ class CalibratedClassifier(
         if has_calibrators and min(len(test) for _, test in splits) < 2:
             raise ValueError(
                 "A fold has only one row, but with ensemble=True a calibrator is fitted on each "
-                "fold. Pass fewer folds (cv=5), or ensemble='auto' or False, which fit one "
-                "calibrator on the scores of all folds."
+                "fold. Pass fewer folds (cv=5). Or pass ensemble=False, which fits one calibrator "
+                "on the scores of all folds."
             )
         return splits
 
@@ -360,9 +418,7 @@ class CalibratedClassifier(
         )
         rows = [data.calibration_rows(part) for part in parts]
         if len(rows) == 1:
-            scores, codes, weight, groups = rows[0]
-            sample = ArraySample(scores, codes, weight, groups=groups).countable()
-            self.calibrator_ = fit_on(calibrator, sample, self.inputs_)
+            self.calibrator_ = fit_on(calibrator, rows[0].sample(), self.inputs_)
             self.calibrators_ = [self.calibrator_]
         else:
             self.calibrator_ = self._fit_average(calibrator, rows)
@@ -374,12 +430,10 @@ class CalibratedClassifier(
 
     def _fit_average(self, calibrator: Any, parts: Sequence[CalibrationRows]) -> CrossFitted:
         """Fit a `CrossFitted` of all scores whose folds are the parts."""
-        scores, codes, weight, groups = concatenate_parts(parts)
         part = np.repeat(np.arange(len(parts)), [len(rows.codes) for rows in parts])
         folds = [(np.flatnonzero(part == j), np.flatnonzero(part != j)) for j in range(len(parts))]
         average = CrossFitted(calibrator, cv=folds, inputs=self.inputs_, classes=self.classes_)
-        sample = ArraySample(scores, codes, weight, groups=groups).countable()
-        average._fit_checked(sample, self.classes_)
+        average._fit_checked(concatenate_parts(parts).sample(), self.classes_)
         # Only the number of folds is saved with the calibrator, not the rows of each fold.
         return average.set_params(cv=len(parts))
 
@@ -389,52 +443,59 @@ class CalibratedClassifier(
             if value is not None:
                 setattr(self, name, value)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, **params: Any) -> Any:
         """Predict calibrated probabilities.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
             Features.
+        **params
+            ``by``, the group columns of the rows, if the calibrator is a `GroupCalibration`.
 
         Returns
         -------
         array of shape (n, K)
-            Columns are in the order of ``classes_``. A data frame after `set_output`.
+            Columns are in the order of ``classes_``. The result is a data frame if `set_output` was
+            called.
         """
-        return wrapped(self._proba_of(X), X, self.classes_, self._output)
+        columns = self._route_by("predict_proba", params)
+        return wrapped(self._proba_of(X, columns), X, self.classes_, self._output)
 
-    def _proba_of(self, X: Any) -> FloatArray:
-        check_is_fitted(self)
+    def _proba_of(self, X: Any, columns: tuple[AnyArray, ...] = ()) -> FloatArray:
         (data,) = indexable(X)
+        for column in columns:
+            check_same_length(X=np.empty(n_rows(data)), by=column)
         shape = n_rows(data), len(self.classes_)
         elements = max(READ_BLOCK, shape[0] * shape[1] // _BLOCK_SHARE)
         blocks = list(row_blocks(*shape, elements=elements))
         if len(blocks) < 2:
-            return self._predict_block(X)
+            return self._predict_block(X, columns)
         out = np.empty(shape)
         for rows in blocks:
-            out[rows] = self._predict_block(take_rows(data, rows))
+            some = tuple(column[rows] for column in columns)
+            out[rows] = self._predict_block(take_rows(data, rows), some)
         return out
 
-    def _predict_block(self, X: Any) -> FloatArray:
+    def _predict_block(self, X: Any, columns: tuple[AnyArray, ...]) -> FloatArray:
         total = np.zeros(1)
         for scorer, calibrator in zip(self._scorers, self.calibrators_, strict=True):
             scores = check_scores(scorer.scores(X), inputs=self.inputs_, slack=SLACK)
-            total = total + proba_of(calibrator, scores, self.inputs_)
+            total = total + proba_of(calibrator, scores, self.inputs_, columns=columns)
         if self.temperature_ == 1.0:
             return without_rounding(total / len(self._scorers))
         # Dividing log-probabilities by T means taking probabilities to the power 1/T.
         powers = total ** (1.0 / self.temperature_)
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
         """Predict the logarithms of `predict_proba`; -inf for a probability of zero."""
-        return wrapped(log_of(self._proba_of(X)), X, self.classes_, self._output)
+        proba = self._proba_of(X, self._route_by("predict_log_proba", params))
+        return wrapped(log_of(proba), X, self.classes_, self._output)
 
-    def predict(self, X: Any) -> AnyArray:
+    def predict(self, X: Any, **params: Any) -> AnyArray:
         """Predict the label with the highest probability; the first column if several tie."""
-        codes = self._proba_of(X).argmax(axis=1)
+        codes = self._proba_of(X, self._route_by("predict", params)).argmax(axis=1)
         return self.classes_[codes]
 
     def explain(self) -> str:
@@ -464,13 +525,22 @@ class CalibratedClassifier(
         )
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Route the parameters of ``fit`` to the estimator and to the splitter."""
+        """Route parameters of ``fit`` to the estimator and the splitter, and ``by`` to groups."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=to_fit).add(
+        router = router.add(estimator=self.estimator, method_mapping=to_fit).add(
             splitter=self.cv, method_mapping=to_split
         )
+        # Other parameters of the calibrator's fit, such as weights, are passed by this class.
+        request = MetadataRequest(owner="calibrator")
+        if self._has_group_calibrator:
+            request.fit.add_request(param="by", alias=True)
+            request.predict_proba.add_request(param="by", alias=True)
+        to_calibrator = MethodMapping().add(caller="fit", callee="fit")
+        for caller in ("predict_proba", "predict_log_proba", "predict"):
+            to_calibrator.add(caller=caller, callee="predict_proba")
+        return router.add(calibrator=request, method_mapping=to_calibrator)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)

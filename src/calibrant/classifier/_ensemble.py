@@ -18,16 +18,17 @@ from calibrant.classifier._training import ScoredRows, Split, TrainingData
 from calibrant.multiclass import TemperatureScaling
 
 _SINGLE_ROUNDING = 1e-5
-"""Sums of probabilities in single precision differ from one by less."""
+"""Upper bound of the rounding error of row sums in single precision."""
 
 _FEWEST_FOLDS = 5
 """With fewer folds, clones that leave out two of them would be fitted on half of the rows or
 less."""
 
 _WHOLE_WEIGHT = 3.0
-"""How many clones the classifier fitted on all rows counts for. Classifiers that need every row
-gain from a larger weight, unstable ones such as trees from a smaller one; between 1 and 10, this
-weight had the lowest mean log-loss on the data sets of the design (benchmarks/default.py)."""
+"""Weight of the classifier that is fitted on all rows, relative to a clone. A larger weight is
+better for classifiers that need every row, and a smaller one for unstable classifiers such as
+trees. Among weights from 1 to 10, this weight had the lowest mean log-loss on the development data
+sets (benchmarks/default.py)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +66,10 @@ class AveragedResponse:
 
 
 def _fill_zeros(proba: FloatArray, least: float) -> FloatArray:
-    """Give a small probability to classes to which no classifier gives any.
+    """Replace zeros by a small probability if all classifiers predict zero.
 
-    Trees and neighbors often agree on zeros. The few rows on which all of them are wrong may be
-    missing from the rows on which the calibrator is fitted.
+    Tree ensembles and nearest neighbors often agree on zeros. The calibration rows may contain none
+    of the few rows on which all of them are wrong.
     """
     is_zero = proba <= 0.0
     others = 1.0 - least * is_zero.sum(axis=1, keepdims=True)
@@ -107,9 +108,9 @@ class AverageScores(NamedTuple):
 def combine_folds(splits: Sequence[Split], n_rows: int) -> list[Split]:
     """Return splits that hold out every row four times, from folds that hold it out once.
 
-    Each fold is left out together with the next one, and together with the one after that. With
-    five folds these are all ten pairs. Splits are returned unchanged if they do not partition the
-    rows into at least five folds.
+    Each fold is left out together with each of the next two folds. With five folds, these are all
+    ten pairs. Splits are returned unchanged if they do not partition the rows into at least five
+    folds.
     """
     n_folds, n_tested = len(splits), sum(len(test) for _, test in splits)
     is_partition = n_tested == n_rows and all(sum(map(len, split)) == n_rows for split in splits)
@@ -124,7 +125,7 @@ def combine_folds(splits: Sequence[Split], n_rows: int) -> list[Split]:
 
 
 def holds_out_repeatedly(splits: Sequence[Split]) -> bool:
-    """Whether rows are held out at least twice on average, so averages of clones can be scored."""
+    """Return whether rows are held out at least twice on average, so averages can be scored."""
     tested = np.concatenate([test for _, test in splits])
     return len(tested) >= 2 * len(np.unique(tested))
 
@@ -153,7 +154,7 @@ def average_parts(data: TrainingData, parts: Sequence[ScoredRows]) -> AverageSco
 
 
 def _clone_temperature(data: TrainingData, parts: Sequence[ScoredRows]) -> float:
-    """Temperature of the decision values of single clones; 1 for probabilities."""
+    """Return the temperature of the decision values of single clones, 1 for probabilities."""
     if parts[0].response.inputs == "proba":
         return 1.0
     scores = np.concatenate(
@@ -181,12 +182,17 @@ def find_size_correction(
     The calibrator was fitted on averages of a few clones, but more clones predict. A larger average
     is more accurate and less confident, so it needs a lower temperature. The logarithm of that
     temperature is close to linear in the inverse size, the sum of the squared weights. Single
-    clones and averages give two points of the line.
+    clones and averages determine two points of the line.
     """
     if scores.inverse_size >= 1.0:
         return 1.0
-    single = proba_of(calibrator, scores.clone_proba, "proba")
-    average = proba_of(calibrator, scores.average, "proba")
+    single, average = (
+        proba_of(calibrator, proba, "proba", columns=data.by_of(rows))
+        for proba, rows in (
+            (scores.clone_proba, scores.clone_rows),
+            (scores.average, scores.rows),
+        )
+    )
     log_single = np.log(_fit_temperature(data, scores.clone_rows, single, "proba"))
     log_average = np.log(_fit_temperature(data, scores.rows, average, "proba"))
     slope = (log_single - log_average) / (1.0 - scores.inverse_size)

@@ -17,12 +17,13 @@ _HINTS = {
 class KeywordHints:
     """Base class whose errors about unknown keywords contain the replacement.
 
-    It checks keywords in ``__new__``, because scikit-learn reads the parameters of ``__init__``.
+    The class checks keywords in ``__new__``, because scikit-learn reads the parameters of
+    ``__init__``.
     """
 
     def __new__(cls, *args: Any, **keywords: Any) -> Self:
         for name, hint in _HINTS.items():
-            # A subclass may have such a parameter.
+            # A subclass may have a parameter of this name.
             if name in keywords and name not in signature(cls).parameters:
                 raise TypeError(
                     f"{cls.__name__} has no parameter {name!r}. {hint.format(value=keywords[name])}"

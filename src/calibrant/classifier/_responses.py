@@ -13,9 +13,8 @@ from calibrant._typing import AnyArray, FloatArray, Inputs
 from calibrant._validation import as_array, encode_labels
 
 SLACK = 1e-2
-"""Allowed deviation of row sums from one. It is generous, because users cannot normalize the output
-of a classifier that is fitted inside.
-"""
+"""Allowed deviation of row sums from one. The tolerance is large, because users cannot normalize
+the output of an inner classifier. """
 
 
 class Scorer(Protocol):
@@ -37,7 +36,7 @@ class Scorer(Protocol):
 class Response:
     """Scores of one fitted classifier.
 
-    ``n_rows`` is the number of its training rows. A class that was not among them gets the
+    ``n_rows`` is the number of its training rows. A class without training rows gets the
     probability 1 / (n + K) (rule of succession).
     """
 
@@ -91,8 +90,8 @@ class Response:
 def _round_scores(scores: FloatArray) -> FloatArray:
     """Round scores to 36 bits.
 
-    The last bits of a matrix product depend on the other rows of the block, and a step function
-    must not jump because of them.
+    The last bits of a matrix product depend on the other rows of the block. Rounding keeps a step
+    function from jumping because of these bits.
     """
     mantissa, exponent = np.frexp(scores)
     return np.asarray(
@@ -133,6 +132,6 @@ def response_method(estimator: Any) -> str:
 
 
 def _votes_by_pairs(estimator: Any) -> bool:
-    """Whether a support vector machine returns K (K - 1) / 2 decision values."""
+    """Return whether a support vector machine returns K (K - 1) / 2 decision values."""
     shape = getattr(estimator, "decision_function_shape", None)
     return shape == "ovo" and len(estimator.classes_) > 2

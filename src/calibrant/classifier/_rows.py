@@ -50,7 +50,7 @@ def _is_per_row(value: Any, n_samples: int) -> bool:
 
 
 def check_targets(y: LabelsLike) -> AnyArray:
-    """Return labels of shape (n,); raise if any is missing or not finite."""
+    """Return labels of shape (n,), and raise if any label is missing or not finite."""
     labels = None if y is None else as_array(y)
     if labels is not None and labels.ndim == 1:
         _check_no_label_missing(y, labels)

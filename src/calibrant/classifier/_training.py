@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import clone
 
+from calibrant._data.sample import ArraySample
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import check_scores, check_weight
 from calibrant.classifier._responses import SLACK, Response, Scorer
@@ -27,17 +28,30 @@ class ScoredRows(NamedTuple):
 
 
 class CalibrationRows(NamedTuple):
-    """Rows on which a calibrator is fitted: scores, column codes, weights, and groups or None."""
+    """Rows on which a calibrator is fitted: scores, column codes, weights, and groups or None.
+
+    ``by`` are columns whose groups the calibrator distinguishes.
+    """
 
     scores: FloatArray
     codes: IntArray
     weight: FloatArray
     groups: IntArray | None
+    by: tuple[AnyArray, ...]
+
+    def sample(self) -> ArraySample:
+        """The rows as a sample with weights that can be numbers of copies."""
+        rows = ArraySample(self.scores, self.codes, self.weight, groups=self.groups)
+        rows.columns = self.by
+        return cast(ArraySample, rows.countable())  # the same rows in memory
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Features and labels with column codes, weights or None, column labels, and groups or None."""
+    """Features and labels with column codes, weights or None, column labels, and groups or None.
+
+    ``by`` are columns whose groups the calibrator distinguishes.
+    """
 
     X: Any
     y: AnyArray
@@ -45,6 +59,7 @@ class TrainingData:
     weight: FloatArray | None
     classes: AnyArray
     groups: IntArray | None
+    by: tuple[AnyArray, ...] = ()
 
     @property
     def all_rows(self) -> IntArray:
@@ -87,7 +102,11 @@ class TrainingData:
             )
         scores = check_scores(part.scores, inputs=part.response.inputs, slack=SLACK)
         groups = None if self.groups is None else self.groups[rows]
-        return CalibrationRows(scores, self.codes[rows], weight, groups)
+        return CalibrationRows(scores, self.codes[rows], weight, groups, self.by_of(rows))
+
+    def by_of(self, rows: IntArray) -> tuple[AnyArray, ...]:
+        """Group columns of some rows."""
+        return tuple(column[rows] for column in self.by)
 
 
 def pool_parts(response: Response, parts: Sequence[ScoredRows]) -> ScoredRows:
@@ -104,4 +123,5 @@ def concatenate_parts(parts: Sequence[CalibrationRows]) -> CalibrationRows:
     columns = list(zip(*parts, strict=True))
     scores, codes, weight = (np.concatenate(column) for column in columns[:3])
     groups = None if parts[0].groups is None else np.concatenate(columns[3])
-    return CalibrationRows(scores, codes, weight, groups)
+    by = tuple(np.concatenate(column) for column in zip(*columns[4], strict=True))
+    return CalibrationRows(scores, codes, weight, groups, by)

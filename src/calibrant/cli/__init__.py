@@ -1,5 +1,5 @@
-"""The command line: ``calibrant demo | evaluate | fit | apply | export | compare | report |
-monitor``.
+"""The command line: ``calibrant demo | evaluate | fit | apply | decide | export | compare | report
+| llm | monitor``.
 
 Results go to standard output, warnings and progress to standard error. Bad input ends with exit
 code 2 and one line that states the problem. A command that a signal ends has exit code 128 plus the
@@ -28,7 +28,7 @@ BAD_INPUT = 2
 _KILLED = 128
 INTERRUPTED = _KILLED + 2
 _LONGEST_MESSAGE = 2000
-"""Most characters of a message, which may quote the content of a file."""
+"""Maximum number of characters of a message, which may quote the content of a file."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -57,7 +57,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    if list(arguments) == ["--version"]:  # without imports, because those of commands are slow
+    # Print the version without importing the commands, which takes long.
+    if list(arguments) == ["--version"]:
         sys.stdout.write(f"calibrant {__version__}\n")
         return 0
     try:
@@ -86,7 +87,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def flush_output() -> None:
-    """Flush standard output, so a failure is reported. At exit Python would ignore it."""
+    """Flush standard output, so a failure is reported. At exit, Python would ignore the failure."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -96,7 +97,7 @@ def flush_output() -> None:
 
 
 def spell_option(name: str, value: str) -> str:
-    """A parameter as an option of the command line; ``value`` is a Python literal, or empty."""
+    """Write a parameter as a command-line option. ``value`` is a Python literal, or empty."""
     option = f"--{name.replace('_', '-')}"
     if value in ("", "True"):
         return option
@@ -104,7 +105,7 @@ def spell_option(name: str, value: str) -> str:
 
 
 def _usage_error(typer: Any) -> Any:
-    """The exception class of bad options.
+    """Return the exception class for bad options.
 
     New versions of typer contain their own copy of click, so the class is found through a public
     name of typer.
@@ -113,7 +114,7 @@ def _usage_error(typer: Any) -> Any:
 
 
 def _handle_error(error: Exception, usage_error: Any) -> int:
-    """Report bad input in one line; other exceptions are defects of this package and raised."""
+    """Report bad input in one line, and raise other exceptions, which are bugs of this package."""
     if isinstance(error, BrokenPipeError):
         drop_output()
         return 0
@@ -126,7 +127,7 @@ def _handle_error(error: Exception, usage_error: Any) -> int:
 
 
 def drop_output() -> None:
-    """Discard buffered output that cannot be written; otherwise Python would fail at exit."""
+    """Discard buffered output that cannot be written, because Python would fail at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -135,7 +136,9 @@ def drop_output() -> None:
 
 
 def _text_of(error: Exception) -> str:
-    from calibrant._validation import ParameterError  # not at once: it imports scikit-learn
+    from calibrant._validation import (
+        ParameterError,
+    )  # this import is deferred, because it imports scikit-learn
 
     if isinstance(error, ParameterError):
         return error.message.spell(spell_option)
@@ -144,7 +147,9 @@ def _text_of(error: Exception) -> str:
 
 def report_error(message: str, code: int = BAD_INPUT) -> int:
     """Print a message on standard error and return the exit code."""
-    from calibrant._validation import printable  # not at once: it imports scikit-learn
+    from calibrant._validation import (
+        printable,
+    )  # this import is deferred, because it imports scikit-learn
 
     text = printable(" ".join(message.split()))
     if len(text) > _LONGEST_MESSAGE:

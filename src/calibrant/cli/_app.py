@@ -1,7 +1,7 @@
 """The commands of the command line.
 
-Options are defined in `calibrant.cli._options`, and the work is done in `calibrant.cli._commands`.
-Commands import modules when they run, so help does not wait for scikit-learn.
+`calibrant.cli._options` defines the options, and `calibrant.cli._commands` does the work. Commands
+import modules when they run, so help does not wait for scikit-learn.
 """
 
 from __future__ import annotations
@@ -16,25 +16,35 @@ import typer.core
 import calibrant
 from calibrant.cli._monitor import monitor_app
 from calibrant.cli._options import (
+    ApplyBy,
     Bins,
     By,
     Chunked,
     ConfidenceColumn,
     CorrectColumn,
+    DecideArguments,
+    DecisionsToWrite,
     ExportArguments,
     ExportToWrite,
     FileArguments,
+    FitBy,
     Folds,
     Intervals,
+    LogsToRead,
     MethodName,
     MethodNames,
+    MinRows,
     ModelToEvaluate,
     ModelToRead,
     ModelToWrite,
     NotionName,
+    OptionReading,
+    PageToWrite,
+    PercentConfidences,
     Printing,
     ReportArguments,
     ReportToWrite,
+    Risk,
     Seed,
     TableToWrite,
     TopFileArguments,
@@ -109,6 +119,7 @@ def evaluate(
     bins: Bins = 15,
     model: ModelToEvaluate = None,
     by: By = None,
+    min_rows: MinRows = 0,
     intervals: Intervals = False,
     confidence: ConfidenceColumn = None,
     correct: CorrectColumn = None,
@@ -135,17 +146,18 @@ def evaluate(
     if model is not None:
         if by or intervals:
             raise ValueError(
-                "--model cannot be combined with --by or --intervals. Write the calibrated "
-                "probabilities first by calibrant apply MODEL FILE -o OUT, and evaluate OUT."
+                "--model cannot be combined with --by or --intervals. Run calibrant apply MODEL "
+                "FILE -o OUT first, and evaluate OUT."
             )
-        commands.evaluate_model(calibrant.load(model), data, bins, output)
+        commands.evaluate_model(commands.load_calibrator(model), data, bins, output)
         return
     file = open_file(data, output, takes_top_scores=True)
     confidences.note_pair(file, output)
-    result = commands.evaluate_file(file, bins, read_columns(file, by))
-    estimates = commands.estimate_intervals(file) if intervals else {}
-    show_evaluation(result, output)
-    output.show(*commands.interval_lines(estimates))
+    result = commands.evaluate_file(file, bins, read_columns(file, by), min_rows)
+    estimates = {}
+    if intervals:
+        estimates = commands.estimate_intervals(file, progress=not output.quiet)
+    show_evaluation(result, output, estimates)
     extra = {name: estimate.to_dict() for name, estimate in estimates.items()}
     output.result(result.to_dict() | ({"intervals": extra} if extra else {}))
 
@@ -161,6 +173,7 @@ def fit(
     notion: NotionName = None,
     seed: Seed = 0,
     chunked: Chunked = None,
+    by: FitBy = None,
 ) -> None:
     """Fit a calibrator to scores and labels, and save it. Use rows that the classifier was not
     trained on. Scores larger than 256 MB are read in blocks, once per pass. The methods gp and
@@ -168,36 +181,69 @@ def fit(
     """
     from calibrant.cli._commands import fit_file, make_calibrator
     from calibrant.cli._existing import check_output
-    from calibrant.cli._files import open_file, rows_for
+    from calibrant.cli._files import open_file, read_columns, rows_for
     from calibrant.cli._tables import before_after
 
     output = printing.output()
     check_output(output_path, "model", data.file, data.labels)
     file = open_file(data, output, takes_top_scores=True)
-    calibrator = make_calibrator(method, notion, file, seed)
+    groups = read_columns(file, by)
+    calibrator = make_calibrator(method, notion, file, seed, has_groups=bool(groups))
     rows = rows_for([calibrator], file, chunked)
-    with output.working(f"Fitting {method}", spins=rows is not file):  # a pass has its own bar
-        result = fit_file(rows, file, calibrator, method, output_path)
+    # A pass over a file and a stacked ensemble have bars of their own.
+    has_bar = rows is not file and "progress" in calibrator.get_params(deep=False)
+    with output.working(f"Fitting {method}", spins=rows is not file and not has_bar):
+        is_shown = has_bar and not output.quiet
+        result = fit_file(rows, file, calibrator, method, output_path, groups, progress=is_shown)
     output.show(before_after(result.before, result.after), result.notes, f"Saved {output_path}")
     output.result(result.to_dict(output_path))
 
 
 @_command("calibrant apply model.json new.csv -o calibrated.csv")
 def apply(
-    model: ModelToRead, data: FileArguments, output_path: TableToWrite, printing: Printing
+    model: ModelToRead,
+    data: FileArguments,
+    output_path: TableToWrite,
+    printing: Printing,
+    by: ApplyBy = None,
 ) -> None:
     """Add calibrated probabilities p_<class> to the columns of a file. Files larger than memory are
     read in blocks.
     """
-    from calibrant.cli._commands import apply_file
+    from calibrant.cli._commands import apply_file, load_calibrator
     from calibrant.cli._existing import check_output
 
     output = printing.output()
     check_output(output_path, "table", model)
-    calibrator = calibrant.load(model)
-    n_rows = apply_file(calibrator, data, output_path, output)
+    calibrator = load_calibrator(model)
+    n_rows = apply_file(calibrator, data, output_path, output, by)
     output.show(f"Wrote {n_rows:,} rows to {output_path}")
     output.result({"n_rows": n_rows, "output": str(output_path)})
+
+
+@_command("calibrant decide model.json new.csv --risk 0.05 --calibration labeled.csv -o out.csv")
+def decide(
+    model: ModelToRead,
+    data: WeightedFileArguments,
+    options: DecideArguments,
+    output_path: DecisionsToWrite,
+    printing: Printing,
+) -> None:
+    """Add decisions to the columns of a file. Decisions are answers with a guaranteed error rate
+    (--risk), actions of least expected cost (--cost), or sets of labels (--sets). MODEL is a
+    calibrator, or a decision that --save wrote. The guarantee is printed on standard error.
+    """
+    from calibrant.cli._decisions import decide_file
+    from calibrant.cli._existing import check_output
+
+    output = printing.output()
+    inputs = (model, data.file, options.calibration, options.cost)
+    check_output(output_path, "table", *inputs)
+    if options.save is not None:
+        check_output(options.save, "model", *inputs)
+    result = decide_file(model, data, options, output_path, output)
+    output.show(f"Wrote {result['n_rows']:,} rows to {output_path}")
+    output.result(result)
 
 
 @_command("calibrant export model.json --to onnx -o calibrator.onnx")
@@ -274,6 +320,8 @@ def report(
     from calibrant.cli import _reports as reports
     from calibrant.cli._commands import make_calibrator, scores_of
     from calibrant.cli._files import open_file, rows_for
+    from calibrant.cli._tables import report_table
+    from calibrant.report import count_steps
 
     output = printing.output()
     inputs = (data.file, data.labels, options.fit_on, options.model)
@@ -287,10 +335,45 @@ def report(
     is_chunked = False if data.weight and options.chunked is None else options.chunked
     rows = rows_for([calibrator], file, is_chunked)
     training = reports.training_rows(data, options, file, output)
-    with output.working("Computing the report", spins=rows is not file):
+    n_steps = count_steps(0 if training or model is not None else options.cv)
+    # A file that is read in blocks shows a bar per pass.
+    with output.working("Computing the report", spins=rows is not file, n_steps=n_steps):
         content = reports.report_file(rows, file, calibrator, training, options, output_path)
-    output.show(content.action, content.verdict, f"Wrote {output_path}")
+    output.headline(content.action, content.advice)
+    output.show(content.verdict)
+    if output.is_terminal:
+        output.show("", report_table(content), "")
+    output.show(f"Wrote {output_path}")
     output.result(content.to_dict())
+
+
+@_command("calibrant llm results/ --risk 0.05 -o report.html")
+def llm(
+    path: LogsToRead,
+    printing: Printing,
+    risk: Risk = None,
+    reading: OptionReading = "sum",
+    percent: PercentConfidences = False,
+    output_path: PageToWrite = None,
+) -> None:
+    """Evaluate language models from evaluation logs. The command reads logs of lm_eval, Inspect,
+    HELM and batch services, and tables with the columns confidence and correct. It prints a table
+    of tasks with confidence intervals that hold for all tasks together.
+    """
+    from calibrant.cli._llm import report_runs, show_runs
+
+    output = printing.output()
+    content = report_runs(path, output_path, risk, reading, output, percent=percent)
+    show_runs(content, output)
+    if output_path is not None:
+        output.show(f"Wrote {output_path}")
+    output.result(content.to_dict())
+
+
+_DEMO_TEXT = (
+    "A naive Bayes classifier was trained on 597 images of handwritten digits and calibrated on "
+    "600 other images. Results for 600 held-out images:"
+)
 
 
 @_command("calibrant demo")
@@ -299,29 +382,21 @@ def demo(
     output_path: ReportToWrite = Path("calibrant-report.html"),
     seed: Seed = 0,
 ) -> None:
-    """Calibrate a classifier of bundled data and write a report. This command
-    needs no input file.
+    """Calibrate a classifier on bundled data and write a report.
+
+    This command needs no input file.
     """
     from calibrant.cli._reports import demo_report
+    from calibrant.cli._tables import report_table
+    from calibrant.report import count_steps
 
     output = printing.output()
-    with output.working("Training and calibrating"):
+    with output.working("Training and calibrating", n_steps=count_steps(0)):
         content = demo_report(seed, output_path)
-    output.show(*_demo_lines(content), f"Full report with charts: {output_path.resolve()}")
+    output.show(_DEMO_TEXT, "")
+    output.headline(content.action, content.advice)
+    output.show(content.verdict, "", report_table(content), "")
+    if content.guarantee is not None:
+        output.show("Guarantee:", f"  {content.guarantee.text}", "")
+    output.show(f"Full report with charts: {output_path.resolve()}")
     output.result(content.to_dict())
-
-
-def _demo_lines(content: Any) -> list[Any]:
-    from calibrant.cli._tables import report_table
-
-    guarantee = ["Guarantee:", f"  {content.guarantee.text}", ""] if content.guarantee else []
-    return [
-        "A naive Bayes classifier was trained on 597 images of handwritten digits and calibrated "
-        "on 600 other images. Results for 600 held-out images:",
-        "",
-        f"  {content.action} {content.verdict}",
-        "",
-        report_table(content),
-        "",
-        *guarantee,
-    ]

@@ -6,10 +6,7 @@ that only they need, because imports take most of the time of a command.
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,33 +15,40 @@ import numpy as np
 
 from calibrant._data.sample import ArraySample
 from calibrant._kernels.blocks import WORK_MEMORY, row_blocks
-from calibrant._output.numbers import format_interval, format_number, format_percent
+from calibrant._output.clock import current_time
 from calibrant._typing import AnyArray, FloatArray, Inputs
+from calibrant.base import Calibrator
 from calibrant.cli._existing import check_other_file
-from calibrant.cli._files import open_file
+from calibrant.cli._files import digest_file, open_file, read_model_columns
 from calibrant.cli._options import FileArguments
 from calibrant.cli._output import Output
-from calibrant.io import LoadedRows, ModelScores, ScoreFile
+from calibrant.io import LOADED_BYTES, LoadedRows, ModelScores, ScoreFile
 
 if TYPE_CHECKING:
     from calibrant.inference import Interval
     from calibrant.metrics import Evaluation, GroupedEvaluation, MetricAccumulator, TopEvaluation
 
 _ROUND_OFF = 1e-9
-"""Sums that differ from 1 by less are taken as 1: it is far above the rounding error of float64,
-and far below any visible difference."""
+"""Row sums that differ from 1 by less than this value count as 1. The value is far above the
+rounding error of float64 and far below any visible difference."""
 
 
 def evaluate_file(
-    file: ScoreFile, n_bins: int, by: dict[str, AnyArray] | None = None
+    file: ScoreFile, n_bins: int, by: dict[str, AnyArray] | None = None, min_rows: int = 0
 ) -> Evaluation | GroupedEvaluation | TopEvaluation:
-    """Evaluate a file of any size block by block; top scores are loaded."""
+    """Evaluate a file of any size block by block. Top scores and small groups are loaded."""
     from calibrant.metrics import evaluate
 
     if file.has_top_scores or by:
-        options: dict[str, Any] = {"by": by, "inputs": file.inputs} if by else {}
+        options: dict[str, Any] = {}
+        if by:
+            options = {"by": by, "min_rows": min_rows, "inputs": file.inputs}
+        # Only rows in memory are tested for a difference between groups.
+        is_small = bool(by) and not file.has_top_scores and file.n_bytes <= LOADED_BYTES
+        rows = file.load() if is_small else file
+        options |= {"classes": file.classes} if is_small else {}
         return evaluate(
-            file.labels, file.scores, n_bins=n_bins, sample_weight=file.weight, **options
+            rows.labels, rows.scores, n_bins=n_bins, sample_weight=rows.weight, **options
         )
     rule = partial(_evaluate_chunk, file.inputs, n_bins)
     metrics: MetricAccumulator = file.sample(file.classes).sum_chunks(rule)
@@ -56,12 +60,12 @@ def evaluate_model(model: Any, arguments: FileArguments, n_bins: int, output: Ou
     from calibrant.cli._tables import before_after
 
     file = open_file(arguments, output, model=scores_of(model), takes_top_scores=True)
-    before, after = _evaluate_fit(model, file, file, n_bins)
+    before, after = _evaluate_fit(model, file, file, n_bins, read_model_columns(file, model))
     output.show(before_after(before, after))
     output.result({"before": before.to_dict(), "after": after.to_dict()})
 
 
-def estimate_intervals(file: ScoreFile) -> dict[str, Interval]:
+def estimate_intervals(file: ScoreFile, *, progress: bool = False) -> dict[str, Interval]:
     """Confidence intervals of proper scores and of the debiased calibration error, by name."""
     from calibrant.inference import bootstrap_interval, debiased_interval
 
@@ -74,21 +78,10 @@ def estimate_intervals(file: ScoreFile) -> dict[str, Interval]:
     }
     data = rows.labels, rows.scores
     names = ("accuracy", "log_loss", "brier_score")
-    intervals = {name: bootstrap_interval(name, *data, rng=0, **options) for name in names}
+    intervals = {
+        name: bootstrap_interval(name, *data, rng=0, progress=progress, **options) for name in names
+    }
     return intervals | {"debiased_error": debiased_interval(*data, **options)}
-
-
-def interval_lines(intervals: dict[str, Interval]) -> list[str]:
-    """One line per confidence interval."""
-    from calibrant.metrics.registry import METRICS
-
-    titles = {name: metric.title for name, metric in METRICS.items()}
-    return [
-        f"{titles.get(name, entry.quantity)}: {format_number(entry.estimate)} "
-        f"({format_percent(entry.level)} CI {format_interval(entry.low, entry.high)}, "
-        f"{entry.guarantee})"
-        for name, entry in intervals.items()
-    ]
 
 
 def _evaluate_chunk(inputs: Inputs, n_bins: int, chunk: ArraySample) -> MetricAccumulator:
@@ -98,16 +91,23 @@ def _evaluate_chunk(inputs: Inputs, n_bins: int, chunk: ArraySample) -> MetricAc
     return metrics._update_checked(chunk) if chunk.total > 0 else metrics
 
 
-def make_calibrator(name: str, notion: str | None, file: ScoreFile, seed: int) -> Any:
-    """The unfitted calibrator of a method, set up for the scores of a file."""
+def make_calibrator(
+    name: str, notion: str | None, file: ScoreFile, seed: int, *, has_groups: bool = False
+) -> Any:
+    """The unfitted calibrator of a method, set up for the scores of a file.
+
+    With groups, the method is the pooled calibrator of a `GroupCalibration`.
+    """
     from calibrant._crossfit.members import set_up
     from calibrant.multiclass import TemperatureScaling
-    from calibrant.selection import method
+    from calibrant.selection import GroupCalibration, method
 
     calibrator = method(name, notion=notion)
     for inner in (calibrator, calibrator.get_params(deep=False).get("calibrator")):
         if inner is not None and "random_state" in inner.get_params(deep=False):
             inner.set_params(random_state=seed)
+    if has_groups:
+        calibrator = GroupCalibration(calibrator, random_state=seed)
     calibrator = set_up(calibrator, file.inputs, file.n_classes, file.classes)
     if file.has_top_scores and not isinstance(calibrator, TemperatureScaling):
         raise ValueError(
@@ -120,8 +120,8 @@ def make_calibrator(name: str, notion: str | None, file: ScoreFile, seed: int) -
 class FitResult(NamedTuple):
     """A calibrator that was fitted on a file, and the evaluation of the same rows before and after.
 
-    ``notes`` are printed. ``note`` describes the difference of a fit on blocks from a fit on all
-    rows; it is empty if there is none.
+    ``notes`` are printed. ``note`` describes how a fit on blocks differs from a fit on all rows.
+    ``note`` is empty if both fits are equal.
     """
 
     method: str
@@ -148,13 +148,25 @@ class FitResult(NamedTuple):
 
 
 def fit_file(
-    rows: ScoreFile | LoadedRows, file: ScoreFile, calibrator: Any, name: str, output: Path
+    rows: ScoreFile | LoadedRows,
+    file: ScoreFile,
+    calibrator: Any,
+    name: str,
+    output: Path,
+    by: dict[str, AnyArray] | None = None,
+    *,
+    progress: bool = False,
 ) -> FitResult:
-    """Fit a calibrator on the rows of a file and save it."""
+    """Fit a calibrator on the rows of a file and save it; ``by`` are columns of groups."""
     from calibrant.io import save
 
-    calibrator.fit(rows.scores, rows.labels, sample_weight=rows.weight)
-    before, after = _evaluate_fit(calibrator, file, rows)
+    options: dict[str, Any] = {"by": by} if by else {}
+    if progress:
+        calibrator.set_params(progress=True)
+    calibrator.fit(rows.scores, rows.labels, sample_weight=rows.weight, **options)
+    if progress:
+        calibrator.set_params(progress=False)  # a saved calibrator does not depend on the terminal
+    before, after = _evaluate_fit(calibrator, file, rows, by=by)
     if file.score_columns:  # calibrant apply reads the same columns
         calibrator.feature_names_in_ = np.array(file.score_columns, dtype=object)
     save(calibrator, output, metadata=_describe_fit(file.path, name))
@@ -165,16 +177,11 @@ def fit_file(
 
 def _describe_fit(path: Path, method: str) -> dict[str, str]:
     """The date of a fit, its method, and name and digest of its data."""
-    # The standard variable of reproducible builds replaces the current time.
-    seconds = os.environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.fromtimestamp(int(seconds), UTC) if seconds else datetime.now(UTC)
-    with path.open("rb") as data:
-        digest = hashlib.file_digest(data, "sha256").hexdigest()
     return {
-        "created": now.isoformat(timespec="seconds"),
+        "created": current_time().isoformat(timespec="seconds"),
         "method": method,
         "data": path.name,
-        "data_sha256": digest,
+        "data_sha256": digest_file(path),
     }
 
 
@@ -194,7 +201,11 @@ def _fit_notes(file: ScoreFile, chunked: bool, note: str) -> Iterator[str]:
 
 
 def _evaluate_fit(
-    model: Any, file: ScoreFile, rows: ScoreFile | LoadedRows, n_bins: int = 15
+    model: Any,
+    file: ScoreFile,
+    rows: ScoreFile | LoadedRows,
+    n_bins: int = 15,
+    by: dict[str, AnyArray] | None = None,
 ) -> tuple[Any, Any]:
     """Evaluate rows before and after calibration, in one pass."""
     from calibrant.metrics import evaluate
@@ -205,7 +216,8 @@ def _evaluate_fit(
             evaluate(rows.labels, top, n_bins=n_bins, sample_weight=rows.weight) for top in both
         )
         return before, after
-    before, after = rows.sample(file.classes).sum_chunks(partial(_evaluate_both, model, n_bins))
+    sample = rows.sample(file.classes, tuple((by or {}).values()))
+    before, after = sample.sum_chunks(partial(_evaluate_both, model, n_bins))
     return before.compute(), after.compute()
 
 
@@ -219,14 +231,15 @@ def _evaluate_both(
     for part in row_blocks(*chunk.shape, elements=WORK_MEMORY // 2):
         rows = chunk.subset(part)
         if rows.total > 0:  # rows without weight cannot be evaluated
-            proba = on_simplex(proba_of(model, rows.u[:], model.inputs))
+            proba = proba_of(model, rows.u[:], model.inputs, columns=rows.columns)
+            proba = on_simplex(proba)
             before._update_checked(rows)
             after._update_checked(rows.with_scores(proba))
     return before, after
 
 
 def on_simplex(proba: FloatArray) -> FloatArray:
-    """Divide rows by their sum if it is not 1; a row of zeros becomes uniform."""
+    """Divide rows by their sum if it is not 1. A row of zeros becomes uniform."""
     sums = proba.sum(axis=1, keepdims=True)
     uniform = np.full(proba.shape, 1.0 / proba.shape[1])
     divided = np.divide(proba, sums, out=uniform, where=sums > 0)
@@ -235,8 +248,17 @@ def on_simplex(proba: FloatArray) -> FloatArray:
     return np.where(np.abs(sums - 1.0) > _ROUND_OFF, divided, proba)
 
 
-def apply_file(model: Any, arguments: FileArguments, output_path: Path, output: Output) -> int:
-    """Write the calibrated probabilities of a file of any size; returns the number of rows."""
+def apply_file(
+    model: Any,
+    arguments: FileArguments,
+    output_path: Path,
+    output: Output,
+    by: list[str] | None = None,
+) -> int:
+    """Write the calibrated probabilities of a file of any size; returns the number of rows.
+
+    ``by`` are the names of group columns, if they differ from those of the fit.
+    """
     from calibrant.io._writers import write_scores
 
     if output_path.suffix.lower() == ".npy":  # replacing the input would lose the old scores
@@ -251,15 +273,31 @@ def apply_file(model: Any, arguments: FileArguments, output_path: Path, output: 
         takes_top_scores=True,
     )
     n_rows = 0
+    columns = read_model_columns(file, model, by) or {}
 
     def predict() -> Iterator[tuple[Any, Any]]:
         nonlocal n_rows
         for block in output.watch(file.blocks(all_columns=True), file.n_rows):
-            yield block, _predict(model, block.scores)
-            n_rows += len(block.scores)
+            rows = slice(n_rows, n_rows + len(block.scores))
+            n_rows = rows.stop
+            groups = {name: column[rows] for name, column in columns.items()}
+            yield block, _predict(model, block.scores, groups)
 
     write_scores(output_path, file, predict())
     return n_rows
+
+
+def load_calibrator(path: Path) -> Calibrator:
+    """The calibrator of a file; raises for a saved decision."""
+    from calibrant.io import load
+
+    model = load(path)
+    if not isinstance(model, Calibrator):
+        raise ValueError(
+            f"{path} is a saved {type(model).__name__}, not a calibrator. Use calibrant decide, or "
+            f"pass the file of a calibrator."
+        )
+    return model
 
 
 def scores_of(model: Any) -> ModelScores:
@@ -267,9 +305,10 @@ def scores_of(model: Any) -> ModelScores:
     return ModelScores(model.classes_, model.inputs, tuple(map(str, columns)))
 
 
-def _predict(model: Any, scores: Any) -> Any:
+def _predict(model: Any, scores: Any, groups: dict[str, AnyArray]) -> Any:
+    options = {"by": groups} if groups else {}
     try:
-        return model.predict_proba(scores)
+        return model.predict_proba(scores, **options)
     except (IndexError, KeyError, AttributeError, ArithmeticError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise ValueError(

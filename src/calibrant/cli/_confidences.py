@@ -1,4 +1,4 @@
-"""Evaluate confidences of answers that are correct or not, from a file."""
+"""Evaluate a file with the confidence and the correctness of answers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from calibrant.cli._files import open_file, read_columns, read_text
 from calibrant.cli._options import TopFileArguments
 from calibrant.cli._output import Output
 from calibrant.io import ScoreFile
-from calibrant.metrics import evaluate_confidence
-from calibrant.metrics._stated_confidence import is_pair
+from calibrant.metrics import evaluate_answers
+from calibrant.metrics._answers import is_pair
 
 _OUTCOMES = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "correct", "right"), True),
@@ -42,7 +42,7 @@ def evaluate_pairs(
     outcomes = _read_outcomes(file, correct)
     blocks = list(file.blocks())
     weights = [block.weight for block in blocks if block.weight is not None]
-    return evaluate_confidence(
+    return evaluate_answers(
         outcomes,
         np.concatenate([block.scores[:, 1] for block in blocks]),
         n_bins=n_bins,

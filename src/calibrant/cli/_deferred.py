@@ -7,7 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-_NAMES = ("scipy.stats", "numpy.f2py")
+_NAMES = ("scipy.stats", "numpy.f2py", "narwhals", "narwhals.stable", "narwhals.stable.v2")
 """SciPy and scikit-learn import these and do not use them before a command ends."""
 
 
@@ -36,7 +36,8 @@ class _WithoutOptional:
 def leave_out_optional() -> None:
     """Hide packages that no command needs from imports of this process.
 
-    Only `calibrant.cli.main` calls it: a program that calls `calibrant.cli.run` may need them.
+    Only `calibrant.cli.main` calls this function, because a program that calls `calibrant.cli.run`
+    may need these packages.
     """
     sys.meta_path.insert(0, _WithoutOptional)  # type: ignore[arg-type]  # a class with static methods
 
@@ -47,6 +48,10 @@ def import_sklearn() -> None:
         return
     for name in _NAMES:
         sys.modules[name] = _Deferred(name)
+        parent, _, child = name.rpartition(".")
+        # "import a.b.c as d" reads b and c as attributes of their parents.
+        if parent in _NAMES:
+            setattr(sys.modules[parent], child, sys.modules[name])
     # NumPy looks up these modules as its attributes, and imports them if they are missing.
     numpy = import_module("numpy")
     numpy.f2py = sys.modules["numpy.f2py"]  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Protect existing files: a command replaces only files of its own kind."""
+"""Protect existing files. A command replaces only files of its own kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MARKS = {
     "state": b'"calibrant.monitor/',
     "metrics": b"# HELP calibrant_monitor",
 }
-"""Text at the beginning of files that one command cannot create again."""
+"""Text at the beginning of files that a command cannot recreate."""
 
 _NAMES = {"model": "a saved calibrator", "state": "the state of a monitor"}
 _HEAD_BYTES = 4096
@@ -29,12 +29,13 @@ def check_other_file(output: Path, *inputs: Path | None) -> None:
     for path in inputs:
         if path is not None and output.exists() and path.exists() and output.samefile(path):
             raise ValueError(
-                f"{output} is an input file, which would be lost. Pass another file to --output."
+                f"{output} is an input file and would be overwritten. Pass another file to "
+                "--output."
             )
 
 
 def check_replaceable(path: Path, kind: str) -> None:
-    """Raise if ``path`` holds another kind of file, or a state that has counted rows.
+    """Raise if ``path`` is another kind of file, or a monitor state with rows.
 
     ``kind`` is a key of `_MARKS`, or any other word for files without a mark.
     """
@@ -49,7 +50,8 @@ def check_replaceable(path: Path, kind: str) -> None:
     elif actual != expected:
         content = _NAMES.get(actual or "", "other data")
         raise ValueError(
-            f"{path} holds {content}, which would be lost. Write another file, or remove it first."
+            f"{path} contains {content}, which would be overwritten. Pass another file to "
+            "--output, or remove this file first."
         )
 
 
@@ -59,6 +61,6 @@ def _check_empty_state(path: Path) -> None:
     n_rows = sum(entry.n_rows for entry in read_monitor(path).history)
     if n_rows:
         raise ValueError(
-            f"{path} holds a state that has counted {n_rows:,} rows, which would be lost. Write "
-            "another file, or pass --force."
+            f"{path} contains a monitor state with {n_rows:,} rows, which would be overwritten. "
+            "Pass another file to --output, or pass --force."
         )

@@ -27,7 +27,7 @@ def _export_onnx(model: Any, options: ExportArguments, output: Path) -> None:
 
 
 def _export_sql(model: Any, options: ExportArguments, output: Path) -> None:
-    start = PREFIXES[model.inputs][0]
+    start = PREFIXES[export.program(model).inputs][0]
     columns = _split_names(options.columns) or [
         f"{start}{label}" for label in model.classes_.tolist()
     ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -51,9 +54,9 @@ def open_file(
 def rows_for(
     calibrators: Iterable[Calibrator], file: ScoreFile, is_chunked: bool | None
 ) -> ScoreFile | LoadedRows:
-    """The rows to fit on: the file, which is read in blocks, or all rows in memory.
+    """Return the rows to fit on: the file, which is read in blocks, or all rows in memory.
 
-    By default a file is loaded if its scores take at most ``LOADED_BYTES``, or if a calibrator
+    By default, a file is loaded if its scores take at most ``LOADED_BYTES``, or if a calibrator
     needs all rows.
     """
     needing = [calibrator for calibrator in calibrators if calibrator.needs_rows]
@@ -68,19 +71,19 @@ def rows_for(
 
 
 def read_groups(file: ScoreFile, name: str, option: str) -> list[str]:
-    """The group of every row, from a column that an option names."""
+    """Read the group of every row from the column that an option names."""
     groups = read_text(file, name, option)
     for row, group in enumerate(groups):
         if not group:
             raise ValueError(
                 f"Row {row} has no value in the group column {name!r}. Fill in all groups, or "
-                f"leave {option} out."
+                f"remove {option}."
             )
     return [str(group) for group in groups]
 
 
 def read_text(file: ScoreFile, name: str, option: str) -> list[str | None]:
-    """The text or integers of a column that an option names."""
+    """Read the text or integers of the column that an option names."""
     columns = list(file.reader.kinds)
     if name not in columns:
         hint = (
@@ -91,11 +94,41 @@ def read_text(file: ScoreFile, name: str, option: str) -> list[str | None]:
         return file.reader.text_column(name)
     except ValueError:
         raise ValueError(
-            f"The column {name!r} of {option} must hold text or integers. Convert it, or pass "
+            f"The column {name!r} of {option} must contain text or integers. Convert it, or pass "
             "another column."
         ) from None
 
 
+def read_model_columns(
+    file: ScoreFile, model: Any, names: list[str] | None = None
+) -> dict[str, AnyArray] | None:
+    """Columns with the groups that a fitted calibrator distinguishes; None if it has no groups.
+
+    ``names`` are their names in the file, by default those of the fit. A group may be missing.
+    """
+    expected = vars(model).get("by_", ())
+    if names and not expected:
+        raise ValueError("The model was fitted without --by. Leave --by out.")
+    if names and len(names) != len(expected):
+        raise ValueError(
+            f"The model was fitted with --by {' --by '.join(expected)}, so {len(expected)} group "
+            f"columns are needed, but {len(names)} are passed. Pass one --by for each."
+        )
+    texts = {
+        column: read_text(file, name, "--by")
+        for column, name in zip(expected, names or expected, strict=True)
+    }
+    return {name: np.array(text, dtype=object) for name, text in texts.items()} or None
+
+
 def read_columns(file: ScoreFile, names: list[str] | None) -> dict[str, AnyArray] | None:
-    """Group columns by name; None without names."""
+    """Read group columns by name, or return None if there are no names."""
     return {name: np.array(read_groups(file, name, "--by")) for name in names or ()} or None
+
+
+def digest_file(path: Path) -> str:
+    """The SHA-256 digest of a file, which identifies its content; empty for pipes."""
+    if not path.is_file():  # a pipe cannot be read twice
+        return ""
+    with path.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()

@@ -42,9 +42,7 @@ Tolerance = Annotated[
 ]
 RelativeTolerance = Annotated[
     float | None,
-    typer.Option(
-        metavar="SHARE", help="Tolerate errors only up to this share of each probability."
-    ),
+    typer.Option(metavar="SHARE", help="Largest tolerated error as a share of the probability."),
 ]
 FalseAlarm = Annotated[
     float, typer.Option(metavar="P", help="Probability of a false alarm within --horizon rows.")
@@ -60,15 +58,17 @@ When = Annotated[
     typer.Option(metavar="NAME", help="Name of this update (default: name of the file)."),
 ]
 Again = Annotated[
-    bool, typer.Option("--again", help="Accept rows, or a name, that were added before.")
+    bool, typer.Option("--again", help="Accept rows or names that were added before.")
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Replace the state even if it has counted rows.")
+    bool, typer.Option("--force", help="Replace the state file even if it already has rows.")
 ]
 GroupColumn = Annotated[
     str | None,
     typer.Option(
-        "--group", metavar="COLUMN", help="Column of groups that are also monitored one by one."
+        "--group",
+        metavar="COLUMN",
+        help="Column of groups to monitor separately, in addition to all rows.",
     ),
 ]
 Page = Annotated[
@@ -118,7 +118,8 @@ def start(
         "inputs": file.inputs,
     }
     reference = CalibrationMonitor(**options)
-    reference.update(rows.labels, rows.scores, sample_weight=rows.weight, when=data.file.name)
+    with output.working("Checking the reference file"):
+        reference.update(rows.labels, rows.scores, sample_weight=rows.weight, when=data.file.name)
     monitor = CalibrationMonitor(**options)
     remember_options(monitor, data, file)
     write_text(output_path, monitor.to_json())
@@ -140,7 +141,7 @@ def _note_alarm(reference: CalibrationMonitor, output: Output) -> None:
 
 
 def _note_rare_classes(rows: Any, file: Any, tolerance: float, output: Output) -> None:
-    """Name the classes whose errors the tolerance can hide."""
+    """Warn about rare classes whose errors are within the tolerance."""
     from calibrant._kernels.simplex import as_proba
     from calibrant._validation import shortened
 
@@ -166,9 +167,9 @@ def update(
     group: GroupColumn = None,
     again: Again = False,
 ) -> None:
-    """Add labeled rows and check for an alarm. Exit codes: 0 without alarm; 3 with alarm; 2 for bad
-    input, which leaves the state unchanged; 4 if the rows were added, but the output or the metrics
-    could not be written.
+    """Add labeled rows and check for an alarm. The exit code is 3 if there is an alarm, and 0 if
+    not. Bad input gives exit code 2 and leaves the state unchanged. Exit code 4 means that the rows
+    were added, but the output or the metrics could not be written.
     """
     from calibrant.cli import _monitor_state as states
     from calibrant.cli._files import open_file, read_groups
@@ -183,9 +184,10 @@ def update(
         groups = None if group is None else read_groups(file, group, "--group")
         rows, name = file.load(), when or data.file.stem
         states.note_file(monitor, name, states.digest_rows(rows, groups), again=again)
-        step = monitor.update(
-            rows.labels, rows.scores, sample_weight=rows.weight, group=groups, when=name
-        )
+        with output.working("Updating the monitor"):
+            step = monitor.update(
+                rows.labels, rows.scores, sample_weight=rows.weight, group=groups, when=name
+            )
         states.write_monitor(state, monitor)
     is_shown = _publish(output, monitor, step, metrics)
     if step.alarm or not is_shown:
@@ -204,11 +206,13 @@ def _check_metrics(metrics: Path, *inputs: Path | None) -> None:
 def _publish(
     output: Output, monitor: CalibrationMonitor, step: MonitorStep, metrics: Path | None
 ) -> bool:
-    """Write the results of an update that was added; returns whether it succeeded."""
+    """Write the results of an update, and return whether this succeeded."""
+    from calibrant.cli._tables import show_monitor
+
     try:
         if metrics is not None:
             write_text(metrics, prometheus_text(step))
-        output.show(str(monitor))
+        show_monitor(monitor, output)
         output.result(step.to_dict())
         flush_output()
     except BrokenPipeError:  # the reader has closed the pipe
@@ -224,6 +228,7 @@ def _publish(
 def show(state: State, printing: Printing, output_path: Page = None, title: Title = None) -> None:
     """Describe a monitor, or write it as an HTML page."""
     from calibrant.cli._monitor_state import read_monitor
+    from calibrant.cli._tables import show_monitor
     from calibrant.report import monitor_page
 
     output = printing.output()
@@ -234,12 +239,13 @@ def show(state: State, printing: Printing, output_path: Page = None, title: Titl
         if output_path.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"{output_path} must end in .html. Pass -o monitor.html.")
         write_text(output_path, monitor_page(monitor, title or state.stem))
-    output.show(str(monitor), *([f"Wrote {output_path}"] if output_path else []))
+    show_monitor(monitor, output)
+    output.show(*([f"Wrote {output_path}"] if output_path else []))
     output.result(monitor.to_dict())
 
 
 def prometheus_text(step: MonitorStep) -> str:
-    """The state in the text format of Prometheus."""
+    """Return the state in the text format of Prometheus."""
     values = {
         "evidence_nats": ("Evidence against calibration (log e-value).", step.nats),
         "threshold_nats": ("Log e-value that raises an alarm.", step.threshold),

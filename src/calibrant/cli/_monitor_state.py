@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,22 +29,23 @@ if TYPE_CHECKING:
     from calibrant.monitoring import CalibrationMonitor
 
 _MOST_BYTES = 2**28
-"""Largest state file that is read; no monitor writes more."""
+"""Maximum size of a state file. Monitors write smaller files."""
 
 _MOST_FILES = 10_000
-"""Number of updates whose rows are recognized if they are passed again."""
+"""Number of recent updates whose rows are recognized if a user passes them again."""
 
 _REMEMBERED = ("label", *KINDS, "weight", "split", "sep", "decimal", "percent", "renormalize")
 """File options that `start` keeps for the updates."""
 
 
 def read_monitor(path: Path) -> CalibrationMonitor:
-    """Read a monitor; raises a ``ValueError`` that names the file if it is damaged."""
+    """Read a monitor, and raise a ``ValueError`` that names the file if it is damaged."""
     from calibrant.monitoring import CalibrationMonitor
 
     if not path.exists():
         raise FileNotFoundError(
-            f"The state {path} does not exist. Create it by calibrant monitor start FILE -o {path}"
+            f"The state {path} does not exist. Create it with calibrant monitor start FILE -o "
+            f"{path}"
         )
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError(f"{path} is not a regular file. Pass the state of a monitor.")
@@ -55,7 +57,10 @@ def read_monitor(path: Path) -> CalibrationMonitor:
 
 
 def write_monitor(path: Path, monitor: CalibrationMonitor) -> None:
-    """Replace the state, unless it could not be read again because sums are out of range."""
+    """Replace the state file.
+
+    Raise if the new state could not be read, because sums are out of range.
+    """
     from calibrant.monitoring import CalibrationMonitor
 
     text = monitor.to_json()
@@ -80,11 +85,13 @@ def recall_options(
     options = monitor.metadata.get("options", {})
     kinds = {name: type(getattr(data, name)) for name in _REMEMBERED}
     if not isinstance(options, dict) or not set(options) <= set(kinds):
-        raise ValueError("the options in the metadata of the state are not those of monitor start")
+        raise ValueError(
+            "'options' in the metadata of the state must be the options of monitor start"
+        )
     for name, value in options.items():
         if not isinstance(value, str | bool):
             raise ValueError(
-                "options in the metadata of the state must be strings or booleans, got "
+                "'options' in the metadata of the state must be strings or booleans, got "
                 f"{reprlib.repr(value)} for {name!r}"
             )
     has_scores = any(getattr(data, kind) for kind in KINDS)
@@ -93,7 +100,7 @@ def recall_options(
         for name, value in options.items()
         if not getattr(data, name) and not (has_scores and name in KINDS)
     }
-    # The classes are those of the state.
+    # The classes come from the state.
     return replace(data, classes=None, **used)
 
 
@@ -102,7 +109,7 @@ def scores_of(monitor: CalibrationMonitor) -> ModelScores:
     columns = monitor.metadata.get("columns", [])
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
         raise ValueError(
-            "columns in the metadata of the state must be a list of column names, got "
+            "'columns' in the metadata of the state must be a list of column names, got "
             f"{reprlib.repr(columns)}"
         )
     classes: Any = monitor.classes
@@ -110,7 +117,7 @@ def scores_of(monitor: CalibrationMonitor) -> ModelScores:
 
 
 def digest_rows(rows: LoadedRows, groups: list[str] | None) -> str:
-    """Digest of scores, labels, weights and groups; the file format does not matter."""
+    """Compute a digest of scores, labels, weights and groups, for any file format."""
     digest = hashlib.sha256()
     scores = np.asarray(rows.scores)
     digest.update(repr(scores.shape).encode())
@@ -124,10 +131,12 @@ def digest_rows(rows: LoadedRows, groups: list[str] | None) -> str:
 
 
 def note_file(monitor: CalibrationMonitor, when: str, digest: str, *, again: bool) -> None:
-    """Record the name and the digest of an update; raise if either was added before."""
+    """Record the name and the digest of an update, and raise if either was added before."""
     files = monitor.metadata.setdefault("files", [])
     if not isinstance(files, list) or not all(isinstance(entry, list) for entry in files):
-        raise ValueError("files in the metadata of the state must be pairs of name and digest")
+        raise ValueError(
+            "'files' in the metadata of the state must be pairs of a name and a digest"
+        )
     names = {entry.when for entry in monitor.history}
     earlier = next((entry[0] for entry in files if digest in entry), None)
     if earlier is not None and not again:
@@ -136,8 +145,8 @@ def note_file(monitor: CalibrationMonitor, when: str, digest: str, *, again: boo
         )
     if when in names and not again:
         raise ValueError(
-            f"An update {when!r} was added before. Pass another name by --when, or --again to "
-            "add these rows under the same name."
+            f"An update {when!r} was added before. Pass another name with --when, or pass --again "
+            "to add these rows under the same name."
         )
     monitor.metadata["files"] = [*files, [when, digest]][-_MOST_FILES:]
 
@@ -148,21 +157,24 @@ def locked(path: Path) -> Iterator[None]:
     target = Path(os.path.realpath(path))
     lock = target.with_name(target.name + ".lock")
     # Without flock (Windows) the existence of the file is the lock, so it stays after a crash.
-    acquire = _flock if fcntl is not None else _create
+    has_flock = fcntl is not None
+    acquire = _flock if has_flock else _create
     try:
         descriptor = acquire(lock)
     except (BlockingIOError, FileExistsError):
-        hint = "Try again later." if fcntl is not None else f"If none is running, remove {lock}."
+        hint = "Try again later." if has_flock else f"If none is running, remove {lock}."
         raise ValueError(f"{path} is locked by another update. {hint}") from None
+    # Windows cannot remove an open file; elsewhere it is removed while the lock still holds.
+    steps = [partial(lock.unlink, missing_ok=True), partial(os.close, descriptor)]
     try:
         yield
     finally:
-        lock.unlink(missing_ok=True)
-        os.close(descriptor)
+        for step in steps if has_flock else reversed(steps):
+            step()
 
 
 def _flock(lock: Path) -> int:
-    """Lock a file; the kernel releases the lock if the process dies."""
+    """Lock a file. The kernel releases the lock if the process ends."""
     while True:
         descriptor = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:

@@ -25,6 +25,29 @@ By = Annotated[
         "--by", metavar="COLUMN", help="Also evaluate each group of this column (repeatable)."
     ),
 ]
+MinRows = Annotated[
+    int,
+    typer.Option(
+        "--min-rows", min=0, metavar="N", help="Hide groups of --by that have fewer rows."
+    ),
+]
+FitBy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="COLUMN",
+        help="Also correct each group of this column, shrunk toward the fit of all rows "
+        "(repeatable).",
+    ),
+]
+ApplyBy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="COLUMN",
+        help="Group column, if its name differs from that of calibrant fit --by (repeatable).",
+    ),
+]
 Intervals = Annotated[
     bool, typer.Option("--intervals", help="Add 95% confidence intervals (loads all rows).")
 ]
@@ -47,7 +70,9 @@ CorrectColumn = Annotated[
 ]
 ModelToEvaluate = Annotated[
     Path | None,
-    typer.Option("--model", metavar="MODEL", help="Evaluate before and after this calibrator."),
+    typer.Option(
+        "--model", metavar="MODEL", help="Evaluate before and after this saved calibrator."
+    ),
 ]
 FitFile = Annotated[
     Path | None,
@@ -100,17 +125,50 @@ ModelToWrite = Annotated[
     Path, typer.Option("--output", "-o", metavar="MODEL", help="JSON file to write.")
 ]
 ModelToRead = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="File that calibrant fit saved.", show_default=False)
+    Path,
+    typer.Argument(metavar="MODEL", help="Calibrator file from calibrant fit.", show_default=False),
 ]
 TableToWrite = Annotated[
     Path,
     typer.Option("--output", "-o", metavar="OUT", help="CSV, Parquet, .npz or .npy file to write."),
+]
+DecisionsToWrite = Annotated[
+    Path, typer.Option("--output", "-o", metavar="OUT", help="CSV or Parquet file to write.")
 ]
 ReportToWrite = Annotated[
     Path,
     typer.Option(
         "--output", "-o", metavar="OUT", help="HTML, Markdown (.md) or JSON file to write."
     ),
+]
+PageToWrite = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="OUT", help="HTML or JSON file to write."),
+]
+LogsToRead = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PATH", help="A log file, or a folder that is searched.", show_default=False
+    ),
+]
+Risk = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Find the confidence of each task above which at most this share of the answers is "
+        "wrong, with 90% confidence.",
+    ),
+]
+OptionReading = Annotated[
+    str,
+    typer.Option(
+        metavar="READING",
+        help="Scores of options in lm_eval: sum (acc), char (acc_norm), byte (acc_bytes) or "
+        "mutual (acc_mutual_info).",
+    ),
+]
+PercentConfidences = Annotated[
+    bool, typer.Option("--percent", help="Bare numbers in the column confidence are percentages.")
 ]
 ExportToWrite = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")
@@ -127,14 +185,17 @@ class FileArguments:
     ]
     proba: Annotated[
         str | None,
-        typer.Option(metavar="COLUMNS", help="Columns of probabilities: 'p_*', or a,b,c."),
+        typer.Option(metavar="COLUMNS", help="Columns of probabilities, such as 'p_*' or a,b,c."),
     ] = None
     logits: Annotated[
-        str | None, typer.Option(metavar="COLUMNS", help="Columns of logits: 'z_*', or a,b,c.")
+        str | None,
+        typer.Option(metavar="COLUMNS", help="Columns of logits, such as 'z_*' or a,b,c."),
     ] = None
     log_proba: Annotated[
         str | None,
-        typer.Option(metavar="COLUMNS", help="Columns of log-probabilities: 'lp_*', or a,b,c."),
+        typer.Option(
+            metavar="COLUMNS", help="Columns of log-probabilities, such as 'lp_*' or a,b,c."
+        ),
     ] = None
     split: Annotated[
         str | None,
@@ -160,7 +221,7 @@ class FileArguments:
     )
 
     def options(self) -> FileOptions:
-        """The options as `calibrant.io` expects them."""
+        """Return the options as arguments of `calibrant.io`."""
         from calibrant.io import FileOptions
 
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
@@ -179,11 +240,15 @@ class WeightedFileArguments(FileArguments):
     ] = None
     classes: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Classes in the order of the score columns: a,b,c."),
+        typer.Option(
+            metavar="NAMES", help="Classes in the order of the score columns, such as a,b,c."
+        ),
     ] = None
     labels: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="An .npy file of labels for an .npy file of scores."),
+        typer.Option(
+            metavar="FILE", help="File of labels (.npy), if the scores are in an .npy file."
+        ),
     ] = None
     weight: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of sample weights.")
@@ -192,7 +257,7 @@ class WeightedFileArguments(FileArguments):
 
 @dataclass(frozen=True)
 class TopFileArguments(WeightedFileArguments):
-    """Options of a file that may hold only the top scores of each row."""
+    """Options of a file that may contain only the top scores of each row."""
 
     n_classes: Annotated[
         int | None,
@@ -213,10 +278,11 @@ class ReportArguments:
     chunked: Chunked = None
     fit_on: FitFile = None
     by: By = None
+    min_rows: MinRows = 0
     model: ReportModel = None
 
     def arguments(self) -> Iterator[str]:
-        """The options as arguments of a command line."""
+        """Return the options as command-line arguments."""
         if self.model:
             yield from ("--model", self.model.name)
         else:
@@ -229,6 +295,60 @@ class ReportArguments:
         yield from ("--fit-on", self.fit_on.name) if self.fit_on else ()
         for column in self.by or ():
             yield from ("--by", column)
+        yield from ("--min-rows", str(self.min_rows)) if self.min_rows else ()
+
+
+@dataclass(frozen=True)
+class DecideArguments:
+    """Options of decisions."""
+
+    risk: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Answer or abstain: largest share of wrong answers, such as 0.05."
+        ),
+    ] = None
+    delta: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Probability that the answers exceed the risk."),
+    ] = 0.1
+    score: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Order of the answers: confidence, margin or log-margin."
+        ),
+    ] = "confidence"
+    batch: Annotated[
+        bool,
+        typer.Option("--batch", help="The risk holds on average over files like FILE."),
+    ] = False
+    sets: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Sets of labels that contain the true one this often, as 0.9."
+        ),
+    ] = None
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Rows with labels that prove the risk. They must not have fitted MODEL.",
+        ),
+    ] = None
+    cost: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV file with the cost of each action (column) for each true class (line).",
+        ),
+    ] = None
+    abstain: Annotated[
+        float | None, typer.Option(metavar="COST", help="Cost of an abstention, with --cost.")
+    ] = None
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="RULE", help="Also save the decision, which replaces MODEL later."),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -246,30 +366,36 @@ class ExportArguments:
     dialect: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="SQL: duckdb, sqlite, postgres, bigquery, snowflake or spark."
+            metavar="NAME",
+            help="Dialect of SQL: duckdb, sqlite, postgres, bigquery, snowflake or spark.",
         ),
     ] = "duckdb"
     table: Annotated[
         str,
-        typer.Option(metavar="NAME", help="SQL: table of scores."),
+        typer.Option(metavar="NAME", help="Table of scores, for SQL."),
     ] = "scores"
     columns: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="SQL: score columns, a,b,c (default: p_<class>, z_<class> or lp_<class>).",
+            help="Score columns, for SQL (default: p_<class>, z_<class> or lp_<class>).",
         ),
     ] = None
     keep: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="SQL: other columns to keep: a,b.")
+        str | None,
+        typer.Option(metavar="NAMES", help="Other columns to include in the result, for SQL."),
     ] = None
     compose: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="ONNX: classifier whose scores are calibrated."),
+        typer.Option(
+            metavar="FILE", help="ONNX file of the classifier to combine with the calibrator."
+        ),
     ] = None
     score_output: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="ONNX: output of the classifier that holds the scores."),
+        typer.Option(
+            metavar="NAME", help="Name of the classifier output with the scores, for ONNX."
+        ),
     ] = None
 
 
@@ -285,7 +411,7 @@ class Printing:
     ] = False
 
     def output(self) -> Output:
-        """The output with these options."""
+        """Return the output with these options."""
         from calibrant.cli._output import Output
 
         return Output(as_json=self.as_json, quiet=self.quiet)
@@ -303,9 +429,7 @@ def register_command(
 
 
 def flatten(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn a command whose parameters are dataclasses into one for typer, with an option per
-    field.
-    """
+    """Convert a command with dataclass parameters to a typer command with one option per field."""
     hints = get_type_hints(command, include_extras=True)
     parameters = inspect.signature(command).parameters.values()
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
@@ -325,7 +449,7 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(parameter: inspect.Parameter, hint: Any) -> Iterator[inspect.Parameter]:
-    """The parameter, or a keyword parameter for each field of its dataclass."""
+    """Return the parameter, or a keyword parameter for each field of its dataclass."""
     if not is_dataclass(hint):
         yield parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hint)
         return

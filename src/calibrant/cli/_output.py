@@ -12,16 +12,24 @@ from typing import Any
 from rich.console import Console
 from rich.measure import Measurement
 
-from calibrant._output.progress import spinning, tracked
+from calibrant._output import palette
+from calibrant._output.progress import counted, spinning, tracked
 from calibrant._validation import printable, printable_lines
 from calibrant.cli import wrap_lines
+
+_STYLES = {
+    "good": "bold green",
+    "mixed": "bold yellow",
+    "bad": f"bold {palette.ALARM}",
+}
+"""Styles of headlines by the advice of a report; rich leaves them out if there is no terminal."""
 
 _UNLIMITED = 100_000
 """Width of tables that must not be wrapped."""
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to the command line, which decides the exit code."""
+    """A console that raises an error for a closed pipe, so the command line sets the exit code."""
 
     def on_broken_pipe(self) -> None:
         raise
@@ -50,7 +58,7 @@ class Output:
             _print_text(self.err, printable(line))
 
     def show(self, *parts: Any) -> None:
-        """Print text and tables; nothing with ``--json``."""
+        """Print text and tables, except with ``--json``."""
         if self.as_json:
             return
         for part in parts:
@@ -59,10 +67,16 @@ class Output:
             else:
                 self._print_table(part)
 
+    def headline(self, text: str, advice: str) -> None:
+        """Print the most important sentence, colored on a terminal; nothing with ``--json``."""
+        if not self.as_json:
+            _print_text(self.out, printable_lines(text), _STYLES[advice])
+
     def _print_table(self, table: Any) -> None:
         """Print a table, wrapped between words of cells if it is wider than the terminal.
 
-        A table that would have to be wrapped inside words keeps its width, as do piped tables.
+        If words would have to be broken, the table keeps its width. Piped tables also keep their
+        width.
         """
         width = self.out.width
         if not self.is_terminal or self.measure(table).minimum > width:
@@ -71,7 +85,7 @@ class Output:
         self.out.width = width
 
     def measure(self, table: Any) -> Measurement:
-        """The minimum and the maximum width of a table, whatever the width of the terminal."""
+        """Return the minimum and the maximum width of a table, for any width of the terminal."""
         return self.out.measure(table, options=self.out.options.update(width=_UNLIMITED))
 
     def result(self, values: dict[str, Any]) -> None:
@@ -80,7 +94,7 @@ class Output:
             sys.stdout.write(json.dumps(values, allow_nan=False) + "\n")
 
     def watch(self, blocks: Iterator[Any], n_rows: int | None) -> Iterator[Any]:
-        """The blocks of a file, with a progress bar of its rows."""
+        """Yield the blocks of a file, with a progress bar over its rows."""
         return tracked(
             blocks,
             total=n_rows,
@@ -90,20 +104,26 @@ class Output:
         )
 
     @contextmanager
-    def working(self, what: str, *, spins: bool = True) -> Iterator[None]:
-        """Show a spinner during long work, and print warnings as notes at its end.
+    def working(self, what: str, *, spins: bool = True, n_steps: int = 0) -> Iterator[None]:
+        """Show a spinner during long work, and print warnings as notes at the end.
 
-        ``spins`` is False if the work shows its own progress.
+        With ``n_steps`` it is a bar of steps. ``spins`` is False if the work shows its own
+        progress.
         """
+        is_shown = spins and not self.quiet
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            with spinning(what, progress=spins and not self.quiet):
+            if n_steps:
+                shown = counted(n_steps, progress=is_shown)
+            else:
+                shown = spinning(what, progress=is_shown)
+            with shown:
                 yield
         for text in dict.fromkeys(str(warning.message) for warning in caught):
             self.say(f"note: {text}")
 
 
-def _print_text(console: Console, text: str) -> None:
+def _print_text(console: Console, text: str, style: str | None = None) -> None:
     if console.is_terminal:
         text = wrap_lines(text, console.width)
-    console.print(text, markup=False, soft_wrap=True)
+    console.print(text, markup=False, soft_wrap=True, style=style)

@@ -8,12 +8,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from calibrant.cli._commands import load_calibrator
 from calibrant.cli._existing import check_output
-from calibrant.cli._files import open_file, read_columns
+from calibrant.cli._files import digest_file, open_file, read_columns, read_model_columns
 from calibrant.cli._options import ReportArguments, WeightedFileArguments
 from calibrant.cli._output import Output
 from calibrant.datasets import digits_predictions
-from calibrant.io import FileOptions, LoadedRows, ModelScores, ScoreFile, load
+from calibrant.io import FileOptions, LoadedRows, ModelScores, ScoreFile
 from calibrant.report import Report, check_form, render, summarize
 from calibrant.report._code import spelled, with_loading
 
@@ -35,14 +36,15 @@ def report_file(
     options: ReportArguments,
     output: Path,
 ) -> Report:
-    """Write a report about a file; without a second file the calibrator is cross-fitted."""
+    """Write a report about a file. Without a second file, the calibrator is cross-fitted."""
     arguments = [*file.options.arguments(), *options.arguments(), "-o", output.name]
     report = summarize(
         rows.labels,
         rows.scores,
         **{"calibrator" if options.model is None else "model": calibrator},
         calibration=training,
-        by=read_columns(file, options.by),
+        by=_group_columns(file, calibrator, options),
+        min_rows=options.min_rows,
         inputs=file.inputs,
         sample_weight=rows.weight,
         classes=file.classes,
@@ -52,15 +54,26 @@ def report_file(
         cv=options.cv,
         random_state=options.seed,
     )
-    report = replace(report, code=with_loading(report.code, [*_loading(rows, file, options)]))
+    report = replace(
+        report,
+        code=with_loading(report.code, [*_loading(rows, file, options)]),
+        data_sha256=digest_file(file.path),
+    )
     render(report, output)
     return report
+
+
+def _group_columns(file: ScoreFile, calibrator: Any, options: ReportArguments) -> Any:
+    """The columns of ``--by``, or those of a fitted model that distinguishes groups."""
+    if options.by or options.model is None:
+        return read_columns(file, options.by)
+    return read_model_columns(file, calibrator)
 
 
 def _loading(
     rows: ScoreFile | LoadedRows, file: ScoreFile, options: ReportArguments
 ) -> Iterator[str]:
-    """Code that reads the files of a report; run it in their folder."""
+    """Return code that reads the files of a report, to be run in their folder."""
     yield "# Run this in the folder of the files."
     yield f"from calibrant.io import {'' if options.model is None else 'load, '}open_scores"
     yield ""
@@ -87,7 +100,7 @@ def _open_call(options: FileOptions, path: Path) -> str:
 
 
 def load_model(options: ReportArguments) -> Any:
-    """The saved calibrator to evaluate; None without ``--model``."""
+    """Return the saved calibrator to evaluate, or None without ``--model``."""
     if options.model is None:
         return None
     if options.fit_on is not None or options.notion is not None:
@@ -95,7 +108,7 @@ def load_model(options: ReportArguments) -> Any:
             "--model evaluates a fitted calibrator, so --fit-on and --notion do not apply. Remove "
             "them, or remove --model."
         )
-    return load(options.model)
+    return load_calibrator(options.model)
 
 
 def training_rows(

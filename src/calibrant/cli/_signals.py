@@ -1,4 +1,4 @@
-"""End commands by an exception when a signal arrives, so temporary files are removed."""
+"""Raise an exception when a signal arrives, so commands end and temporary files are removed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from calibrant._output.files import replace_file
 
 _RETRY_SECONDS = 0.05
-"""Time until a signal that arrived during an uninterruptible step is handled again."""
+"""Seconds until a signal that arrived during an uninterruptible step is handled again."""
 
 _UNINTERRUPTIBLE: set[CodeType] = {replace_file.__code__}
 
 
 class Termination(BaseException):
-    """A signal ends the command; the argument is the number of the signal."""
+    """Raised when a signal ends the command. The argument is the number of the signal."""
 
 
 @contextmanager

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
 
-from calibrant._output.numbers import format_interval, format_number
+from calibrant._output import palette
+from calibrant._output.numbers import format_interval, format_number, format_percent
 from calibrant._validation import printable
 
 if TYPE_CHECKING:  # each command imports the results that it shows
     from calibrant.cli._output import Output
+    from calibrant.inference import Interval
     from calibrant.metrics import Evaluation, TopEvaluation
+    from calibrant.monitoring import CalibrationMonitor
     from calibrant.report import Estimate, Report
     from calibrant.selection import Comparison
+
+_COUNTS = {"n_samples": "rows", "n_classes": "classes"}
+
+_MOST_GAPS = 10
+"""Most rows of the table of gaps; the page of a monitor has more."""
+
+_COLORS = {"before": palette.BEFORE, "after": palette.AFTER, "mark": palette.ALARM}
+"""Colors of columns by their title, as in reports and figures."""
 
 _COMPARISON_NOTE = (
     "Metrics are computed on all held-out rows. Lower is better, except for accuracy. The "
@@ -58,14 +69,94 @@ def _with_interval(estimate: Estimate) -> tuple[str, str]:
     return format_number(estimate.value), format_interval(estimate.low, estimate.high)
 
 
-def show_evaluation(result: Any, output: Output) -> None:
-    """Print an evaluation; groups are a table on a terminal and plain text for a pipe."""
+def show_evaluation(
+    result: Any, output: Output, intervals: Mapping[str, Interval] | None = None
+) -> None:
+    """Print an evaluation with its confidence intervals: tables on a terminal, text for a pipe."""
     from calibrant.metrics import GroupedEvaluation
 
-    if output.is_terminal and isinstance(result, GroupedEvaluation):
+    estimates = {} if intervals is None else intervals
+    if isinstance(result, GroupedEvaluation):
+        show_rows(result, output)
+    elif output.is_terminal:
+        titles, rows = _evaluation_cells(result, estimates)
+        output.show(_table(titles, rows))
+    else:
+        output.show(str(result), *interval_lines(estimates))
+
+
+def show_rows(result: Any, output: Output) -> None:
+    """Print a result with a header, rows and a note: a table on a terminal, else plain text."""
+    if output.is_terminal:
         output.show(_table(result.header, result.rows()), "", result.note())
     else:
         output.show(str(result))
+
+
+def _evaluation_cells(
+    result: Any, intervals: Mapping[str, Interval]
+) -> tuple[list[str], list[list[str]]]:
+    """Titles and rows of the table of one evaluation."""
+    from calibrant.metrics.registry import METRICS
+
+    values = {
+        METRICS[name].title if name in METRICS else _COUNTS.get(name, name): value
+        for name, value in result.to_dict().items()
+    }
+    rows = {title: [title, _value_text(value), ""] for title, value in values.items()}
+    for name, entry in intervals.items():
+        title = METRICS[name].title if name in METRICS else entry.quantity
+        # An interval completes the row of its measure, or adds one.
+        interval = format_interval(entry.low, entry.high)
+        rows[title] = [title, format_number(entry.estimate), interval]
+    if not intervals:
+        return ["", "value"], [row[:2] for row in rows.values()]
+    return ["", "value", "95% CI"], list(rows.values())
+
+
+def _value_text(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else format_number(float(value))
+
+
+def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
+    """One line per confidence interval."""
+    from calibrant.metrics.registry import METRICS
+
+    titles = {name: metric.title for name, metric in METRICS.items()}
+    return [
+        f"{titles.get(name, entry.quantity)}: {format_number(entry.estimate)} "
+        f"({format_percent(entry.level)} CI {format_interval(entry.low, entry.high)}, "
+        f"{entry.guarantee})"
+        for name, entry in intervals.items()
+    ]
+
+
+def gap_table(monitor: CalibrationMonitor) -> Table:
+    """The gaps of a monitor with the strongest evidence."""
+    gaps = sorted(monitor.gaps(), key=lambda gap: -gap.nats)[:_MOST_GAPS]
+    rows = [
+        [
+            gap.claim,
+            f"{gap.n_rows:,}",
+            format_number(gap.mean, signed=True),
+            format_interval(gap.low, gap.high, signed=True),
+            format_number(gap.nats),
+            "check" if gap.is_listed else "",
+        ]
+        for gap in gaps
+    ]
+    return _table(("", "rows", "mean gap", "95% CI", "log e-value", "mark"), rows)
+
+
+def show_monitor(monitor: CalibrationMonitor, output: Output) -> None:
+    """Print the state of a monitor: sentences, and a table of gaps on a terminal."""
+    first, *lines = str(monitor).split("\n")
+    output.headline(first, "bad" if monitor.alarm else "good")
+    output.show(*lines)
+    if output.is_terminal and monitor.n_rows:
+        output.show("", gap_table(monitor))
 
 
 def show_comparison(result: Comparison, output: Output) -> None:
@@ -127,18 +218,32 @@ def _comparison_cells(result: Comparison, place: int) -> tuple[list[str], list[l
 def _table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], *, has_names: bool = False
 ) -> Table:
-    """A table without lines: the first column is text, the others are numbers.
+    """Return a table without lines. The first column is text, and the others are numbers.
 
     ``has_names`` keeps the cells of the first column on one line.
     """
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, title in enumerate(titles):
         # Titles are wrapped to the width of the cells, so they do not widen the table.
         width = max([len(row[place]) for row in rows] + [len(word) for word in title.split()] + [1])
         lines = textwrap.wrap(title, width, break_long_words=False, break_on_hyphens=False)
         justify: Any = "right" if place else "left"
         no_wrap = has_names and place == 0
-        table.add_column(escape("\n".join(lines)), justify=justify, no_wrap=no_wrap)
+        head = escape("\n".join(lines))
+        style = _COLORS.get(title)
+        table.add_column(
+            head,
+            justify=justify,
+            no_wrap=no_wrap,
+            style=style,
+            header_style=style,
+            min_width=_longest_word(title, *(row[place] for row in rows)),
+        )
     for row in rows:
         table.add_row(*(escape(printable(cell)) for cell in row))
     return table
+
+
+def _longest_word(*texts: str) -> int:
+    """Length of the longest word, so that no word is cut in a narrow terminal."""
+    return max((len(word) for text in texts for word in text.split()), default=1)

@@ -1,14 +1,14 @@
 """Export fitted calibrators to ONNX, PyTorch, SQL, Python and JavaScript.
 
 `program` turns a fitted calibrator into a list of a few simple operations (`OPS`). `to_onnx`,
-`to_torch`, `to_sql`, `to_python` and `to_javascript` translate this list for another runtime. Their
-results equal those of `Program.__call__`.
+`to_torch`, `to_sql`, `to_python` and `to_javascript` translate this list for another runtime. The
+exported code returns the same probabilities as `Program.__call__`.
 """
 
 from calibrant.export import _claims as _claims  # registers reductions
 from calibrant.export._emit import program, register
 from calibrant.export._ops import OPS
-from calibrant.export._program import Builder, Node, Program
+from calibrant.export._program import Builder, NamedOutput, Node, Program
 from calibrant.export._targets import (
     save_torch,
     to_javascript,
@@ -21,6 +21,7 @@ from calibrant.export._targets import (
 __all__ = [
     "OPS",
     "Builder",
+    "NamedOutput",
     "Node",
     "Program",
     "program",

@@ -1,4 +1,4 @@
-"""Programs of several classifiers: one for the scores of each, and one for their average."""
+"""Programs of several classifiers: one for each classifier, and one for their average."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from calibrant.export._values import Value, stack
 
 
 class Average(NamedTuple):
-    """A program for the scores of each classifier, weights of the results, and a last program.
+    """The programs of several classifiers, and the weights of their results.
 
-    The last program, if there is one, transforms the weighted average of the results.
+    ``last``, if it is not None, transforms the weighted average of the results.
     """
 
     programs: tuple[Program, ...]
@@ -44,18 +44,18 @@ def average_of(classifier: CalibratedClassifier) -> Average:
 
 
 def _member_program(classifier: CalibratedClassifier, scorer: AveragedResponse) -> Program:
-    """Probabilities of the scores of one classifier of an ensemble."""
+    """The program that turns the scores of one classifier of an ensemble into probabilities."""
     scores, inputs = Value(Builder(len(classifier.classes_)), 0), scorer.responses[0].inputs
     if inputs == "proba":
         return finish(classifier.calibrator_, scores.normalize(), inputs)
-    if scores.width == 2:  # converters write the log-odds next to zero, or next to its negative
+    if scores.width == 2:  # converters write log-odds z as the columns (0, z) or (-z, z)
         scores = stack([scores.fill(0.0), scores.column(1)])
     proba = (scores / scorer.temperature).apply("softmax")
     return finish(classifier.calibrator_, proba, inputs)
 
 
 def _last_program(classifier: CalibratedClassifier, scorer: AveragedResponse) -> Program:
-    """Calibrated probabilities of the average of an ensemble."""
+    """The program that calibrates the average of an ensemble."""
     average = Value(Builder(len(classifier.classes_)), 0)
     is_zero = 1.0 - (average > average.fill(0.0))
     others = 1.0 - is_zero.sum() * scorer.least

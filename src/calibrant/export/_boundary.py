@@ -1,43 +1,44 @@
 """Validation inside exported programs, with the rules of `check_scores`.
 
-Every target writes the program that `guarded` returns. Rows that the library rejects are replaced
-by equal scores, so no engine fails, and their result is missing (NaN or NULL).
+Every target writes the program that `guarded` returns. This program replaces invalid rows by equal
+scores, so no engine fails, and returns NaN or NULL for them.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from calibrant._validation import LARGEST_LOGIT
 from calibrant.export._program import Builder, Program
 from calibrant.export._values import Value
 
 _SIGN_SLACK = 1e-6
-"""Tolerance for entries outside [0, 1], which rounding may cause."""
+"""Tolerance for entries outside [0, 1]. Rounding may cause such entries."""
 
 _SUM_SLACK = 0.05
-"""Rows whose sum is further from one are not rounded probabilities."""
+"""Largest difference from one of the sum of a row. Rounding does not explain larger differences."""
 
 _LOG_SUM_SLACK = math.log(1.01)
-"""The same for the sum of exponentials of log-probabilities."""
+"""Largest absolute logarithm of the sum of a row, for rows of log-probabilities."""
 
 _EXACT_SUM = {"float64": 1e-6, "float32": 1e-3}
-"""Rows whose sum is closer to one are not divided by it."""
+"""A row whose sum differs from one by less than this value is not divided by its sum."""
 
 DESCRIPTIONS = {
     "proba": "probabilities between 0 and 1 that sum to 1",
     "logits": "logits, below 1e30, without NaN, not all -infinity",
     "log_proba": "log-probabilities whose exponentials sum to 1",
 }
-"""Valid rows in words, by the kind of scores."""
+"""Description of valid rows, by the kind of scores."""
 
 OUTPUTS = ("proba", "log_proba", "logits")
 
 
 def guarded(program: Program, dtype: str = "float64", output: str = "proba") -> Program:
-    """A program that accepts every row, and returns a missing result for invalid rows.
+    """Return a program that accepts every row and returns missing values for invalid rows.
 
-    ``dtype`` is that of the scores. ``output`` is the kind of the result: probabilities, their
+    ``dtype`` is the type of the scores. ``output`` is the kind of the result: probabilities, their
     logarithms, or logits.
     """
     scores = Value(Builder(program.n_classes), 0)
@@ -45,13 +46,18 @@ def guarded(program: Program, dtype: str = "float64", output: str = "proba") -> 
         rows, valid = _admit_proba(scores, _EXACT_SUM[dtype])
     else:
         rows, valid = _admit_logits(scores, program.inputs)
-    result = _output(_replay(program, rows), output) * valid
+    numbers = _replay(program, rows)
+    result = _output(Value(rows.build, numbers[-1]), output) * valid
+    outputs = [
+        replace(entry, value=(Value(rows.build, numbers[entry.value]) * valid).number)
+        for entry in program.outputs
+    ]
     result.build.last(result.number)
-    return result.build.program(program.inputs, program.classes, program.source)
+    return result.build.program(program.inputs, program.classes, program.source, outputs)
 
 
 def _admit_proba(scores: Value, exact: float) -> tuple[Value, Value]:
-    """Rows that sum to one, and 1 for valid rows, missing for others."""
+    """Return rows that sum to one, and a column with 1 for valid rows and NaN for other rows."""
     entries = scores.admit(0.0, 1.0, _SIGN_SLACK)
     total = entries.sum()
     valid = total.admit(1.0, 1.0, _SUM_SLACK)
@@ -61,7 +67,7 @@ def _admit_proba(scores: Value, exact: float) -> tuple[Value, Value]:
 
 
 def _admit_logits(scores: Value, inputs: str) -> tuple[Value, Value]:
-    """Rows with a possible class, and 1 for valid rows, missing for others."""
+    """Return rows with a finite logit, and a column with 1 for valid rows and NaN for others."""
     total = scores.apply("log_sum_exp")
     if inputs == "log_proba":
         total = total.admit(0.0, 0.0, _LOG_SUM_SLACK)
@@ -69,19 +75,20 @@ def _admit_logits(scores: Value, inputs: str) -> tuple[Value, Value]:
     return (scores * valid).coalesce(scores.fill(0.0)), valid
 
 
-def _replay(program: Program, rows: Value) -> Value:
-    """The result of a program for the rows of another."""
+def _replay(program: Program, rows: Value) -> list[int]:
+    """Append the operations of a program to the program of ``rows``, and return their values."""
     numbers = [rows.number]
     for node in program.nodes:
         args = [numbers[arg] for arg in node.args]
         numbers.append(rows.build.append(node.op, args, node.constants))
-    return Value(rows.build, numbers[-1])
+    return numbers
 
 
 def _output(proba: Value, output: str) -> Value:
-    """Probabilities in another form; the logits of a softmax keep the digits of small values."""
+    """Convert probabilities to the kind ``output``."""
     if output == "proba":
         return proba
+    # Use the logits of a last softmax, because small probabilities may underflow to zero.
     node = proba.build.nodes[proba.number - 1]
     if node.op != "softmax":
         return proba.apply("log")

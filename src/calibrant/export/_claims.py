@@ -1,4 +1,7 @@
-"""Programs of `MulticlassToBinary`: claims of a notion, and rows with calibrated claims."""
+"""Programs of `MulticlassToBinary`.
+
+A program computes the claims of a notion, calibrates them, and completes rows of probabilities.
+"""
 
 from __future__ import annotations
 
@@ -34,24 +37,24 @@ def _reduction(model: MulticlassToBinary, scores: Value) -> Value:
 
 
 def _check_columns(notion: Notion, n_classes: int) -> bool:
-    """Whether each claim is about one label.
+    """Return whether each claim is about one label.
 
-    Raises if the notion does not define the columns that its claims add up.
+    Raises a ValueError if the notion does not define which columns its claims add up.
     """
     ramp = np.arange(1.0, 2.0 * n_classes + 1.0).reshape(2, n_classes) ** 2
     rows = normalized(np.vstack([ramp, ramp[:, ::-1]]))
     block = notion.select(rows)
     if type(notion).fill is not Notion.fill or not _adds_up(notion, rows, block):
         raise ValueError(
-            f"The notion {notion.name!r} cannot be exported: it must define members(), with each "
-            "column in at most one claim, and must not override fill(). Change it, or fit with a "
-            "notion such as 'class-wise'."
+            f"The notion {notion.name!r} cannot be exported. The notion must define members() with "
+            "each column in at most one claim, and must not override fill(). Change it, or fit "
+            "with notion='class-wise'."
         )
     return block.label is not None
 
 
 def _adds_up(notion: Notion, rows: FloatArray, block: ClaimBlock) -> bool:
-    """Whether the claims of these rows are the sums of the columns that the notion defines."""
+    """Return whether the claims of these rows are sums of the columns that the notion defines."""
     if notion.claims_are_running_sums:
         return _is_close(block.score, np.cumsum(rows, axis=1)[:, :-1])
     sets = notion.member_sets(rows)
@@ -72,7 +75,7 @@ def _class_wise_rows(model: MulticlassToBinary, proba: Value) -> Value:
 
 
 def _cumulative_rows(model: MulticlassToBinary, proba: Value) -> Value:
-    """Differences of the calibrated running sums, after a running maximum."""
+    """Calibrate running sums, make them increasing by a running maximum, and return differences."""
     score = proba.column(0)
     sums = [proba.fill(0.0), _calibrate(model, 0, score)]
     for k in range(1, model.n_classes_ - 1):
@@ -85,8 +88,9 @@ def _cumulative_rows(model: MulticlassToBinary, proba: Value) -> Value:
 def _calibrate_labels(
     model: MulticlassToBinary, notion: Notion, proba: Value
 ) -> tuple[Value, Value]:
-    """The labels of the claims, one each, and the calibrated claims, each by its calibrator or by
-    that of its label.
+    """Return the label and the calibrated score of each claim.
+
+    The calibrator depends on the claim, and for some notions also on its label.
     """
     n_classes = model.n_classes_
     n_labels, quantities = notion.n_labels(n_classes), range(notion.n_quantities(n_classes))
@@ -100,7 +104,7 @@ def _calibrate_labels(
 
 
 def _calibrate_sets(model: MulticlassToBinary, notion: Notion, proba: Value) -> tuple[Value, Value]:
-    """The columns that claims add up, and their entries scaled to the calibrated claims."""
+    """Return the columns that claims add up, and their entries rescaled to the calibrated sums."""
     labels, claims = [], []
     for quantity in range(notion.n_quantities(model.n_classes_)):
         labels.append(_claim_columns(notion, proba, (quantity,)))
@@ -110,7 +114,7 @@ def _calibrate_sets(model: MulticlassToBinary, notion: Notion, proba: Value) -> 
 
 
 def _claim_columns(notion: Notion, proba: Value, quantities: Sequence[int]) -> Value:
-    """The columns of some claims, side by side: the same in all rows, or those of ranks."""
+    """Return the columns of some claims: constants, or the columns with the highest scores."""
     rank_sets = [notion.ranks_of(j, proba.width) for j in quantities]
     ranks = [rank for ranks in rank_sets if ranks is not None for rank in ranks]
     if not ranks:
@@ -123,14 +127,16 @@ def _claim_columns(notion: Notion, proba: Value, quantities: Sequence[int]) -> V
 
 
 def _calibrate(model: MulticlassToBinary, claim: int, score: Value) -> Value:
-    """The calibrated score of a claim; sums of probabilities may exceed 1 by rounding."""
+    """Return the calibrated score of a claim."""
     calibrator = model.calibrators_[claim]
+    # Clip the score, because a sum of probabilities may exceed 1 by rounding.
     return emit_inner(calibrator, transform_claim(calibrator, score.clip(0.0, 1.0)))
 
 
 def _complete_rows(proba: Value, label: Value, claims: Value) -> Value:
-    """Rows that hold the claims, and the remaining mass in the proportions of ``proba``, as
-    `calibrant.notions.complete_rows`.
+    """Fill rows with the claims, as `calibrant.notions.complete_rows` does.
+
+    The other columns share the remaining mass in the proportions of ``proba``.
     """
     n_free = proba.width - label.width
     if n_free == 0:
@@ -142,7 +148,7 @@ def _complete_rows(proba: Value, label: Value, claims: Value) -> Value:
 
 
 def _keep_top(rows: Value, label: Value) -> Value:
-    """Rows whose first label stays on top, as `calibrant.notions._rows.keep_top`."""
+    """Keep the first label on top in each row, as `calibrant.notions._rows.keep_top` does."""
     n_free = rows.width - label.width
     if n_free == 0:
         return rows

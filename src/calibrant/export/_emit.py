@@ -1,8 +1,8 @@
-"""From fitted calibrators to programs: one function for each class of calibrators, by its public
-fitted attributes.
+"""Convert fitted calibrators to programs, with one function for each class of calibrators.
 
-A function takes the builder, the fitted calibrator and the number of the value that holds the
-scores, and gives the number of the value that holds the probabilities.
+A function takes the builder, the fitted calibrator and the number of the scores among the values of
+the program. The function reads the public fitted attributes and returns the number of the
+probabilities.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from calibrant import binary
-from calibrant._kernels.simplex import TINY, log_of, log_softmax, normalized
+from calibrant._kernels.simplex import EPS, TINY, log_of, log_softmax, normalized
 from calibrant._validation import check_fitted
 from calibrant.base import BaseBinaryCalibrator, BaseCalibrator, Calibrator
 from calibrant.classifier import CalibratedClassifier
+from calibrant.export._decisions import DECISIONS, decision_program
 from calibrant.export._program import Builder, Program, plain_labels
 from calibrant.export._values import Value, mix, stack
 from calibrant.multiclass import (
@@ -32,7 +33,7 @@ from calibrant.multiclass import (
     VectorScaling,
 )
 from calibrant.multiclass._gp.kernel import InducingInputs, Kernel
-from calibrant.selection import AutoCalibration, CrossFitted
+from calibrant.selection import AutoCalibration, CrossFitted, GroupCalibration
 
 Emit = Callable[[Builder, Any, int], int]
 Function = TypeVar("Function", bound=Emit)
@@ -41,18 +42,20 @@ _ROUND_OFF = 1e-9
 """Largest difference between a program and its calibrator on the probe rows."""
 
 _LAST_BITS = 1e-13
-"""Largest relative difference of the same score between runtimes."""
+"""Largest relative difference between the results of two runtimes for the same score."""
 
 _emitters: dict[type, Emit] = {}
 
 
 def register(cls: type) -> Callable[[Function], Function]:
-    """Say how fitted calibrators of a class become programs; for classes of other packages too.
+    """Register the function that converts the fitted calibrators of a class to programs.
+
+    Use it to export calibrators that are not part of this package.
 
     Parameters
     ----------
     cls : class of calibrators
-        This class and no other: a subclass may compute something else.
+        The class. Subclasses are not included, because they may compute something else.
 
     Returns
     -------
@@ -64,7 +67,7 @@ def register(cls: type) -> Callable[[Function], Function]:
 
     See Also
     --------
-    program : The operations of a fitted calibrator.
+    program : Convert a fitted calibrator to a list of operations.
 
     Examples
     --------
@@ -92,28 +95,30 @@ def program(calibrator: Any) -> Program:
 
     Parameters
     ----------
-    calibrator : fitted calibrator
-        A calibrator of this package or of a registered class. A `Program` is returned unchanged.
+    calibrator : fitted calibrator or decision
+        A calibrator of this package or of a registered class, or a rule of `calibrant.decisions`
+        whose decisions become named outputs of the program. A `Program` is returned unchanged.
 
     Returns
     -------
     Program
+        The operations. Call it with scores to get calibrated probabilities.
 
     Raises
     ------
     TypeError
         If the argument is not a calibrator, or its class is not registered.
     ValueError
-        If no short program exists, as for Monte Carlo predictions and canonical binning.
+        If the calibrator cannot be exported, such as Monte Carlo predictions and canonical binning.
 
     See Also
     --------
-    register : Register the operations of a new calibrator.
+    register : Register the function that converts a new class of calibrators.
     to_onnx : Export to an ONNX file.
 
     Notes
     -----
-    The program is run on a few rows and compared with the calibrator before it is returned.
+    This function checks on a few rows that the program agrees with the calibrator.
 
     Examples
     --------
@@ -130,6 +135,8 @@ def program(calibrator: Any) -> Program:
             "model.calibrator_, or call to_onnx(model, path, model=[...]) with the ONNX files of "
             "its estimators_."
         )
+    if isinstance(calibrator, DECISIONS):
+        return decision_program(calibrator, emit)
     if not isinstance(calibrator, Calibrator):
         raise TypeError(
             f"{type(calibrator).__name__} is not a calibrator. Pass a fitted calibrator, for "
@@ -143,10 +150,10 @@ def program(calibrator: Any) -> Program:
 
 
 def program_of_odds(calibrator: Calibrator) -> Program:
-    """The program of a calibrator of two classes that treats the second score as log-odds.
+    """Return the program of a binary calibrator that treats the second score as log-odds.
 
-    The decision function of a binary classifier is log-odds. Converters write it next to a zero, or
-    next to its negative. In the latter case, the difference of two logits would be twice as large.
+    The decision function z of a binary classifier is log-odds. Converters write it as the columns
+    (0, z) or (-z, z). In the latter case, the difference of the two columns would be 2z.
     """
     scores = Value(Builder(2), 0)
     odds = scores.column(1)
@@ -154,7 +161,7 @@ def program_of_odds(calibrator: Calibrator) -> Program:
 
 
 def finish(calibrator: Calibrator, proba: Value, inputs: str) -> Program:
-    """The program that computes these probabilities."""
+    """Return the program that computes these probabilities."""
     proba.build.last(proba.number)
     classes = plain_labels(calibrator.classes_)
     return proba.build.program(inputs, classes, type(calibrator).__name__)
@@ -166,13 +173,13 @@ def _check_agrees(result: Program, calibrator: Calibrator) -> None:
     if not error <= _ROUND_OFF:
         raise ValueError(
             f"The program of {type(calibrator).__name__} differs from its predictions by "
-            f"{error:.3g}. Correct the function that was registered for it with "
-            "calibrant.export.register."
+            f"{error:.3g}, which exceeds {_ROUND_OFF:g}. Correct the function that you registered "
+            "with calibrant.export.register."
         )
 
 
 def _probe_rows(inputs: str, n_classes: int) -> Any:
-    """A few rows for the comparison: uniform, certain, and in between, each class on top."""
+    """Return uniform, certain and intermediate rows, with each class on top in some of them."""
     ramp = np.arange(1.0, n_classes + 1.0)
     decided = np.eye(n_classes)[: min(n_classes, 50)]
     rows = np.vstack([np.ones((1, n_classes)), ramp, ramp[::-1], decided, 0.5 * decided + 0.1])
@@ -183,7 +190,7 @@ def _probe_rows(inputs: str, n_classes: int) -> Any:
 
 
 def emit(calibrator: Any, scores: Value) -> Value:
-    """The probabilities (n, K) of a calibrator of vectors, its own or inside another."""
+    """Return the probabilities (n, K) of a calibrator, which may be a member of a composite."""
     if isinstance(calibrator, BaseBinaryCalibrator):
         positive = emit_inner(calibrator, _claim_scores(calibrator, scores))
         return stack([1.0 - positive, positive])
@@ -191,21 +198,21 @@ def emit(calibrator: Any, scores: Value) -> Value:
 
 
 def emit_inner(calibrator: Any, score: Value) -> Value:
-    """The result of the function that is registered for a calibrator.
+    """Call the function that is registered for a calibrator.
 
-    A binary calibrator turns a score or log-odds, in the form that it uses, into a probability.
+    The score of a binary calibrator is one column in the form that the calibrator uses.
     """
     function = _emitters.get(type(calibrator))
     if function is None:
         raise TypeError(
-            f"{type(calibrator).__name__} cannot be exported, because it has no program. Register "
-            "a function for it with calibrant.export.register."
+            f"{type(calibrator).__name__} cannot be exported, because no function is registered "
+            "for this class. Register one with calibrant.export.register."
         )
     return Value(score.build, function(score.build, calibrator, score.number))
 
 
 def emits(*classes: type) -> Callable[[Callable[[Any, Value], Value]], None]:
-    """Register a function of a calibrator and the value of its scores for some classes."""
+    """Register a function ``(calibrator, scores) -> probabilities`` for several classes."""
 
     def keep(function: Callable[[Any, Value], Value]) -> None:
         def emit_number(build: Builder, calibrator: Any, scores: int) -> int:
@@ -217,16 +224,16 @@ def emits(*classes: type) -> Callable[[Callable[[Any, Value], Value]], None]:
     return keep
 
 
-# The inner forms.
+# Transform scores to the form that a calibrator uses.
 
 
 def as_proba(scores: Value, inputs: str) -> Value:
-    """Probabilities of scores; those of -inf are zero."""
+    """Convert scores to probabilities. A score of -inf becomes zero."""
     return scores if inputs == "proba" else scores.apply("softmax")
 
 
 def _finite(scores: Value, eps: float) -> Value:
-    """Logits without -inf."""
+    """Replace -inf in logits by a finite number."""
     return scores.apply("finite", eps=float(eps))
 
 
@@ -235,14 +242,14 @@ def _clip(value: Value, eps: float) -> Value:
 
 
 def transform_claim(calibrator: Any, score: Value) -> Value:
-    """The score of one claim, transformed to the form that its calibrator uses."""
+    """Transform the score of one claim to the form that its calibrator uses."""
     if calibrator.form == "score":
         return score
     return _clip(score, calibrator.eps).apply("log_odds")
 
 
 def _claim_scores(calibrator: Any, scores: Value) -> Value:
-    """The two columns of a binary problem as one score in the form that its calibrator uses."""
+    """Combine the two columns of a binary problem to one score in the form of its calibrator."""
     if calibrator.inputs == "proba":
         return transform_claim(calibrator, scores.column(1))
     is_odds = calibrator.form == "log_odds"
@@ -253,7 +260,7 @@ def _claim_scores(calibrator: Any, scores: Value) -> Value:
 
 
 def transform(calibrator: BaseCalibrator, scores: Value) -> Value:
-    """Scores, transformed to the form that a calibrator of whole vectors uses."""
+    """Transform scores to the form that a calibrator of whole vectors uses."""
     if calibrator.form == "proba":
         return as_proba(scores, calibrator.inputs)
     if calibrator.inputs == "proba":
@@ -264,7 +271,7 @@ def transform(calibrator: BaseCalibrator, scores: Value) -> Value:
     return logits.apply("center") if calibrator._is_centered else logits
 
 
-# Whole vectors.
+# Calibrators of whole vectors.
 
 
 @emits(Identity)
@@ -294,7 +301,7 @@ def _bayesian(model: BayesianTemperatureScaling, scores: Value) -> Value:
 
 
 def _affine_softmax(u: Value, coef: Any, intercept: Any) -> Value:
-    """The softmax of an affine map; a vector of coefficients is a diagonal matrix."""
+    """Apply an affine function and a softmax. Vector coefficients are a diagonal matrix."""
     op, name = ("scale", "factor") if coef.ndim == 1 else ("affine", "coef")
     return u.apply(op, **{name: coef, "offset": intercept}).apply("softmax")
 
@@ -317,8 +324,8 @@ def _structured(model: StructuredScaling, scores: Value) -> Value:
 def _gaussian_process(model: GaussianProcessCalibration, scores: Value) -> Value:
     if len(model.draws_):
         raise ValueError(
-            "GaussianProcessCalibration averages random draws and cannot be exported. Fit with "
-            "n_samples=0 to export the mean."
+            "GaussianProcessCalibration with random draws cannot be exported. Fit with "
+            "n_samples=0, which predicts from the latent mean."
         )
     u = transform(model, scores)
     at = u.clip(*model.score_range_.tolist()) if model.monotone else u
@@ -341,7 +348,7 @@ def _canonical(model: CanonicalBinning, scores: Value) -> Value:
     )
 
 
-# One claim. The score has the form that the calibrator expects.
+# Calibrators of one claim. The score has the form that the calibrator uses.
 
 
 @emits(binary.PlattScaling)
@@ -363,15 +370,15 @@ def _step(score: Value, edges: Any, values: Any, side: str = "left") -> Value:
 
 
 def _shift_edges(edges: Any, side: str) -> Any:
-    """Bin edges, shifted by a relative 1e-13.
+    """Shift bin edges by a relative 1e-13.
 
-    Edges are calibration scores. If scores are computed (from logits, or as sums), runtimes differ
-    in the last bit, and a row of the calibration data would change bins.
+    Edges are calibration scores. If scores are computed from logits or as sums, runtimes differ in
+    the last bit. Without the shift, a calibration row on an edge could change bins.
     """
     sign = 1.0 if side == "left" else -1.0
     between = np.diff(edges) / 2.0
-    room = np.append(between, np.inf) if side == "left" else np.append(np.inf, between)
-    return edges + sign * np.minimum(_LAST_BITS * np.abs(edges), room)
+    limit = np.append(between, np.inf) if side == "left" else np.append(np.inf, between)
+    return edges + sign * np.minimum(_LAST_BITS * np.abs(edges), limit)
 
 
 @emits(binary.HistogramBinning, binary.BayesianBinning)
@@ -406,8 +413,8 @@ def _emit_members(members: Iterable[Any], scores: Value) -> list[Value]:
     for member in members:
         if not isinstance(member, Calibrator):
             raise TypeError(
-                f"The member {type(member).__name__} is not a calibrator of this package and "
-                "cannot be exported. Fit with calibrators of calibrant only."
+                f"The member {type(member).__name__} is not a Calibrant calibrator, so it cannot "
+                "be exported. Fit with Calibrant calibrators only."
             )
     return [emit(member, scores) for member in members]
 
@@ -435,3 +442,27 @@ def _auto(model: AutoCalibration, scores: Value) -> Value:
         [*rest[places], share],
         float(rest[-1] / model.n_classes_),
     )
+
+
+@emits(GroupCalibration)
+def _group(model: GroupCalibration, scores: Value) -> Value:
+    effects = model._group_effects()
+    pooled = emit(model.pooled_, scores)
+    if effects is None:
+        return pooled
+    raw = _clip(scores, EPS).apply("log") if model.inputs == "proba" else _finite(scores, EPS)
+    stages = raw, _clip(pooled, EPS).apply("log")
+    shares = [(1 + number, model.weights_[1 + number]) for number in range(2)]
+    members = [
+        _affine_softmax(stage, *_slope_and_offsets(effects[number - 1], model.n_classes_))
+        for stage, (number, share) in zip(stages, shares, strict=True)
+        if share > 0
+    ]
+    weights = [model.weights_[0], *(share for _, share in shares if share > 0)]
+    return mix([pooled, *members], weights)
+
+
+def _slope_and_offsets(effects: Any, n_classes: int) -> tuple[Any, Any]:
+    """Factors and offsets of the logits of one group; without offsets, these are zero."""
+    offsets = effects[1:] if len(effects) > 1 else np.zeros(n_classes)
+    return np.full(n_classes, 1.0 + effects[0]), offsets

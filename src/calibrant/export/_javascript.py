@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from calibrant.export._boundary import guarded
-from calibrant.export._program import Program
+from calibrant.export._program import NamedOutput, Program
 from calibrant.export._source import body, functions, module_values, read_functions
 
 FUNCTIONS = read_functions("functions.js", "function")
@@ -15,37 +15,67 @@ _LARGEST_INTEGER = 2**53 - 1
 
 _MODULE = """// A calibrator ({source}), written by calibrant {version}.
 //
-// calibrate(row) gives the calibrated probabilities of a row of {n_classes} {what},
-// in the order of CLASSES; predict(row) the class of the highest.
+// A row contains {n_classes} {what}.
+// calibrate(row) returns calibrated probabilities in the order of CLASSES.
+// predict(row) returns the class with the highest calibrated probability.
 
 export const CLASSES = {classes};
 {constants}
 
 {functions}
 
-export function calibrate(row) {{
-  // Not Number(x): that of null and of empty text is 0.
+function values(row) {{
+  // Number(x) is not used, because it converts null and empty text to 0.
   const v0 = Array.from(row, x => typeof x === "number" ? x : NaN);
 {lines}
   if (v0.length !== CLASSES.length || v{last}.some(Number.isNaN)) {{
-    throw new RangeError(`a row must hold ${{CLASSES.length}} {what}`);
+    throw new RangeError(`A row must contain ${{CLASSES.length}} {what}.`);
   }}
-  return v{last};
+  return {{{kept}}};
+}}
+
+export function calibrate(row) {{
+  return values(row)[{last}];
 }}
 
 export function predict(row) {{
   const proba = calibrate(row);
   return CLASSES[proba.indexOf(Math.max(...proba))];
 }}
+{decision}"""
+
+_DECIDE = """
+// The results of the decision by name: {names}.
+export function decide(row) {{
+  const v = values(row);
+  return {{
+{entries}
+  }};
+}}
 """
 
 
+def _decision(program: Program) -> str:
+    """The function of the named outputs; empty if there are none."""
+    entries = [f"    {entry.name}: {_entry(entry)}," for entry in program.outputs]
+    names = ", ".join(entry.name for entry in program.outputs)
+    return _DECIDE.format(names=names, entries="\n".join(entries)) if entries else ""
+
+
+def _entry(output: NamedOutput) -> str:
+    value = f"v[{output.value}]"
+    if output.labels:
+        return f"{_literal(list(output.labels))}[{value}[0]]"
+    return f"{value}.length === 1 ? {value}[0] : {value}"
+
+
 def as_javascript(program: Program) -> str:
-    """The text of an ES module."""
-    if any(type(label) is int and abs(label) > _LARGEST_INTEGER for label in program.classes):
+    """Return the text of an ES module."""
+    labels = [*program.classes, *(x for entry in program.outputs for x in entry.labels)]
+    if any(type(label) is int and abs(label) > _LARGEST_INTEGER for label in labels):
         raise ValueError(
-            f"JavaScript rounds integers beyond {_LARGEST_INTEGER:,}, which would change the "
-            "labels. Fit with text labels, classes=[...]."
+            f"JavaScript rounds integers beyond {_LARGEST_INTEGER:,}, which would change class "
+            "labels. Fit with strings as labels, classes=[...]."
         )
     program = guarded(program)
     constants, lines = body(program, _literal, "  const {name} = {value};")
@@ -54,9 +84,10 @@ def as_javascript(program: Program) -> str:
         constants="\n".join(f"const {line};" for line in constants),
         functions="\n\n".join(functions(program, FUNCTIONS)),
         lines="\n".join(lines),
+        decision=_decision(program),
     )
 
 
 def _literal(value: Any) -> str:
-    """JSON with ``<`` escaped, so no text can end the script element of a page."""
+    """Return JSON with ``<`` escaped, so no label can end the script element of a page."""
     return json.dumps(value, allow_nan=False).replace("<", "\\u003c")

@@ -19,20 +19,20 @@ from calibrant._validation import check_option
 from calibrant.export._average import Average
 from calibrant.export._boundary import guarded
 from calibrant.export._ops import segments
-from calibrant.export._program import Program
+from calibrant.export._program import Label, NamedOutput, Program
 
 _TYPES = {"float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT}
 LEAST_OPSET = 13
-"""The first operator set in which sums take their axes as an input and softmax has one axis."""
+"""The first operator set in which ReduceSum has its axes as an input and Softmax has one axis."""
 
 _IR_VERSION = 8
-"""The first of operator set 17 and above; read by every runtime of the last years."""
+"""The first version with operator set 17. Every recent runtime reads it."""
 
 OURS = "calibrant_"
-"""Prefix of the names of our values, to keep them apart from those of classifiers."""
+"""Prefix of the names of our values, so they differ from the names in classifiers."""
 
 _ONE_BLOCK = 64
-"""Up to this many edges, an entry is compared with all of them at once."""
+"""Largest number of edges that are compared with an entry at once."""
 
 
 class _Graph:
@@ -50,7 +50,7 @@ class _Graph:
         return name
 
     def number(self, value: Any) -> str:
-        """A constant in double precision."""
+        """Return the name of a constant in double precision."""
         return self.constant(np.asarray(value, dtype=np.float64))
 
     def integers(self, *values: int) -> str:
@@ -66,11 +66,11 @@ class _Graph:
         return str(self.constants[key].name)
 
     def cast(self, x: str, have: int, want: int) -> str:
-        """A value in another type, or itself."""
+        """Convert a value to another type if the types differ."""
         return x if have == want else self.op("Cast", x, to=want)
 
     def row_sum(self, x: str, n_columns: int) -> str:
-        """Sum of each row, for long rows by halves: runtimes add one by one and lose digits."""
+        """Sum each row; long rows by halves, because runtimes add one by one and lose digits."""
         while n_columns > SHORT_ROW:
             half = n_columns // 2
             parts = [self.slice(x, 0, half), self.slice(x, half, 2 * half)]
@@ -80,18 +80,18 @@ class _Graph:
         return self.op("ReduceSum", x, self.integers(-1), keepdims=1)
 
     def slice(self, x: str, first: int, end: int) -> str:
-        """Consecutive columns."""
+        """Select consecutive columns."""
         return self.op("Slice", x, self.integers(first), self.integers(end), self.integers(1))
 
     def subtract_max(self, x: str) -> str:
-        """Each row minus its largest entry."""
+        """Subtract the largest entry of each row."""
         return self.op("Sub", x, self.at(x, self.op("ArgMax", x, axis=1, keepdims=1)))
 
     def index(self, x: str, edges: Any, side: str) -> str:
-        """Number of edges below each entry ("left"), or not above it ("right").
+        """Count the edges below each entry ("left"), or not above it ("right").
 
-        Edges are counted in two steps, first whole blocks and then the edges of the block that
-        contains x. So an entry is compared with 2 sqrt(edges) numbers instead of all.
+        Many edges are counted in two steps: first whole blocks, then the edges of the block that
+        contains x. This compares an entry with about 2 sqrt(E) numbers instead of all E edges.
         """
         if not len(edges):
             return self.op("Cast", self.op("Mul", x, self.number(0.0)), to=TensorProto.INT64)
@@ -104,7 +104,7 @@ class _Graph:
         return self.op("Add", whole, inside)
 
     def count(self, x: str, edges: str, side: str) -> str:
-        """Number of edges, along their last axis, below each entry, or not above it."""
+        """Count the edges along their last axis, below each entry ("left") or not above it."""
         kind = "Greater" if side == "left" else "GreaterOrEqual"
         above = self.op(kind, self.op("Unsqueeze", x, self.integers(-1)), edges)
         counted = self.op("Cast", above, to=TensorProto.INT64)
@@ -114,7 +114,7 @@ class _Graph:
         return self.op("Gather", self.number(values), index, axis=0)
 
     def at(self, x: str, labels: str) -> str:
-        """The entries in the columns with the given numbers."""
+        """Select the entries in the columns with the given numbers."""
         return self.op("GatherElements", x, labels, axis=1)
 
     def labels(self, x: str) -> str:
@@ -122,7 +122,7 @@ class _Graph:
 
 
 def _blocks(edges: Any) -> FloatArray:
-    """Edges in rows of equal length, with about as many rows as columns.
+    """Arrange edges in rows of equal length, with about as many rows as columns.
 
     The last row is padded with infinity, which is not below any entry.
     """
@@ -169,7 +169,7 @@ def _log_expit(g: _Graph, x: list[str], c: Any) -> str:
 
 
 def _log1p(g: _Graph, x: str) -> str:
-    """``log(1 + x)`` of x in [0, 1], corrected for the rounding of 1 + x."""
+    """Compute ``log(1 + x)`` for x in [0, 1], corrected for the rounding of 1 + x."""
     total = g.op("Add", g.number(1.0), x)
     lost = g.op("Sub", x, g.op("Sub", total, g.number(1.0)))
     return g.op("Add", g.op("Log", total), g.op("Div", lost, total))
@@ -182,7 +182,7 @@ def _expit(g: _Graph, x: list[str], c: Any) -> str:
 
 
 def _affine(g: _Graph, x: list[str], c: Any) -> str:
-    # MatMul is not used, because runtimes fuse it with a neighboring factor in single precision.
+    # MatMul is not used, because onnxruntime fuses it with an adjacent factor in single precision.
     return g.op("Gemm", x[0], g.number(c["coef"]), g.number(c["offset"]), transB=1)
 
 
@@ -302,11 +302,11 @@ OPERATORS: dict[str, Write] = {
 
 
 def as_model(average: Average, opset: int, dtype: str, scores: Sequence[int] | None = None) -> Any:
-    """An ONNX model of a program, or of the average of several, each with its own input.
+    """Return an ONNX model of a program, or of the average of several, each with its own input.
 
-    ``scores`` are the element types of the inputs, by default that of the output. The arithmetic is
-    always in double precision. Single precision cannot represent 1 - 1e-12, and a score close to
-    the edge of a bin could change bins.
+    ``scores`` are the element types of the inputs, by default the type of the output. The
+    arithmetic is always in double precision. Single precision cannot represent 1 - 1e-12, and a
+    score close to the edge of a bin could change bins.
     """
     check_option(dtype, "dtype", tuple(_TYPES))
     if opset < LEAST_OPSET:
@@ -315,14 +315,17 @@ def as_model(average: Average, opset: int, dtype: str, scores: Sequence[int] | N
     programs = average.programs
     names, kinds = input_names(len(programs)), scores or [kind]
     inputs = [graph.cast(n, k, TensorProto.DOUBLE) for n, k in zip(names, kinds, strict=True)]
-    probas = [_write(graph, p, x, k) for p, x, k in zip(programs, inputs, kinds, strict=True)]
+    written = [_write(graph, p, x, k) for p, x, k in zip(programs, inputs, kinds, strict=True)]
+    probas = [values[-1] for values in written]
     mean = probas[0] if len(probas) == 1 else _mean(graph, probas, average.weights)
     if average.last is not None:
-        mean = _write(graph, average.last, mean, TensorProto.DOUBLE)
+        mean = _write(graph, average.last, mean, TensorProto.DOUBLE)[-1]
     first = programs[0]
     size = ["n", first.n_classes]
     takes = [helper.make_tensor_value_info(n, k, size) for n, k in zip(names, kinds, strict=True)]
     gives = [helper.make_tensor_value_info("probabilities", kind, size), _label(graph, mean, first)]
+    pairs = zip(first.outputs, written[0][:-1], strict=True) if len(programs) == 1 else ()
+    gives += [_named_output(graph, first, output, value, kind) for output, value in pairs]
     last = graph.cast(mean, TensorProto.DOUBLE, kind)
     graph.nodes.append(helper.make_node("Identity", [last], ["probabilities"]))
     constants = [*graph.constants.values()]
@@ -331,20 +334,45 @@ def as_model(average: Average, opset: int, dtype: str, scores: Sequence[int] | N
 
 
 def input_names(count: int) -> list[str]:
-    """``scores``, or one name for each of several."""
+    """Return the names of the inputs: ``scores``, or ``scores_0``, ``scores_1``, ..."""
     return ["scores"] if count == 1 else [f"scores_{j}" for j in range(count)]
 
 
-def _write(graph: _Graph, program: Program, scores: str, kind: int) -> str:
-    """Write a program for scores of a type and return the name of its probabilities."""
+def _write(graph: _Graph, program: Program, scores: str, kind: int) -> list[str]:
+    """Write a program for scores of type ``kind``.
+
+    Return the names of its named outputs and, last, of its probabilities.
+    """
     values, widths = [scores], [program.n_classes]
     dtype = "float32" if kind == TensorProto.FLOAT else "float64"
-    for node in guarded(program, dtype).nodes:
+    checked = guarded(program, dtype)
+    for node in checked.nodes:
         args = [values[arg] for arg in node.args]
         constants = {**node.constants, "n_columns": widths[node.args[0]]}
         values.append(OPERATORS[node.op](graph, args, constants))
         widths.append(node.width)
-    return values[-1]
+    return [*(values[output.value] for output in checked.outputs), values[-1]]
+
+
+def _named_output(
+    graph: _Graph, program: Program, output: NamedOutput, value: str, kind: int
+) -> Any:
+    """Write a named output and return its description."""
+    if output.labels:
+        labels, label_kind = _with_missing(output.labels)
+        is_missing = graph.op("IsNaN", graph.op("Squeeze", value, graph.integers(1)))
+        places = graph.labels(graph.op("Squeeze", value, graph.integers(1)))
+        last = graph.constant(np.int64(len(output.labels)))
+        place = graph.op("Where", is_missing, last, places)
+        names = [graph.constant(labels), place]
+        graph.nodes.append(helper.make_node("Gather", names, [output.name]))
+        return helper.make_tensor_value_info(output.name, label_kind, ["n"])
+    is_column = output.value > 0 and program.nodes[output.value - 1].width == 1
+    flat = graph.op("Squeeze", value, graph.integers(1)) if is_column else value
+    cast = graph.cast(flat, TensorProto.DOUBLE, kind)
+    graph.nodes.append(helper.make_node("Identity", [cast], [output.name]))
+    size = ["n"] if is_column else ["n", program.n_classes]
+    return helper.make_tensor_value_info(output.name, kind, size)
 
 
 def _mean(graph: _Graph, values: Sequence[str], weights: Sequence[float]) -> str:
@@ -353,7 +381,7 @@ def _mean(graph: _Graph, values: Sequence[str], weights: Sequence[float]) -> str
 
 
 def _label(graph: _Graph, proba: str, program: Program) -> Any:
-    """Write the class of the highest entry and return the description of this output."""
+    """Write the class with the highest probability, and return the description of this output."""
     classes, kind = _classes(program)
     top = graph.op("ArgMax", proba, axis=1, keepdims=0)
     is_missing = graph.op("IsNaN", graph.op("ReduceSum", proba, graph.integers(1), keepdims=0))
@@ -363,16 +391,20 @@ def _label(graph: _Graph, proba: str, program: Program) -> Any:
 
 
 def _classes(program: Program) -> tuple[Any, int]:
-    """The labels of the columns, followed by the label of invalid rows, and their type.
+    """Return the labels of the columns, followed by the label of invalid rows, and their type."""
+    return _with_missing(program.classes)
 
-    Labels are text, integers, or column numbers. The label of invalid rows is the empty text, or a
-    number below all labels.
+
+def _with_missing(labels: tuple[Label, ...]) -> tuple[Any, int]:
+    """Return labels, followed by the label of invalid rows, and their type.
+
+    Labels are strings, integers, or column numbers. The label of invalid rows is the empty string,
+    or a number below all labels.
     """
-    labels = program.classes
     if all(isinstance(label, str) for label in labels):
         return np.array([*labels, ""], dtype=object), TensorProto.STRING
     if not all(type(label) is int and -(2**63) < label < 2**63 for label in labels):
-        labels = tuple(range(program.n_classes))
+        labels = tuple(range(len(labels)))
     missing = min(-1, *(int(label) - 1 for label in labels))
     return np.array([*labels, missing], dtype=np.int64), TensorProto.INT64
 
@@ -390,7 +422,7 @@ def _model(graph: Any, opset: int, average: Average) -> Any:
 
 
 def metadata(average: Average) -> dict[str, str]:
-    """Set the metadata about the origin of a model."""
+    """Return the metadata that describes the origin of a model."""
     programs = average.programs
     text = "\n".join(program.to_json() for program in average.all_programs)
     return {

@@ -1,4 +1,4 @@
-"""Export to ONNX: calibrators and their classifiers in one file."""
+"""Export calibrators and their classifiers to one ONNX file."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from calibrant.export._program import Program
 
 _FLOATS = (TensorProto.DOUBLE, TensorProto.FLOAT)
 
-_NEW_OPSET = 17
+_DEFAULT_OPSET = 17
 
 _OUTPUTS = ["probabilities", "label"]
 
-# Names that are not valid UTF-8 are bytes and raise a TypeError.
+# onnx reads names that are not valid UTF-8 as bytes, which raise a TypeError later.
 _INVALID = (DecodeError, ValidationError, InferenceError, RuntimeError, TypeError)
 
-_WORDS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
-"""Parts of the names of outputs of classifiers; "log" is added for logarithms."""
+_NAME_PARTS = {"proba": "prob", "logits": "logit", "log_proba": "prob"}
+"""Part of the name of a classifier output, by the kind of scores.
+
+Outputs for logits and log-probabilities also contain "log".
+"""
 
 
 def write_model(
@@ -41,7 +44,7 @@ def write_model(
     models: Sequence[str | os.PathLike[str]],
     output: str | None,
 ) -> None:
-    """Write the model of a program, or of classifiers with their programs, after a full check."""
+    """Write the ONNX model of a program, or of classifiers and their programs, after a check."""
     if models:
         with _valid_classifiers():
             classifiers = [onnx.load(Path(file)) for file in models]
@@ -56,25 +59,26 @@ def write_model(
 
 @contextmanager
 def _valid_classifiers() -> Iterator[None]:
-    """Replace errors of onnx about classifiers by one sentence."""
+    """Replace errors that onnx raises for invalid classifiers by a short message."""
     try:
         yield
     except _INVALID as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(
-            f"The classifier is not a valid ONNX model ({reason}). Convert it again, and check it "
-            f"with onnx.checker.check_model(path, full_check=True)."
+            f"The classifier is not a valid ONNX model ({reason}). Convert it again, and check the "
+            f"new file with onnx.checker.check_model(path, full_check=True)."
         ) from error
 
 
 def join_models(
     average: Average, classifiers: Sequence[Any], output: str | None, dtype: str
 ) -> Any:
-    """One model that runs each classifier and its program, and averages the results."""
+    """Return one model that runs each classifier and its program, and averages the results."""
     programs = average.programs
     outputs = [_scores_output(*pair, output) for pair in zip(classifiers, programs, strict=True)]
     _check_alike(classifiers)
-    _check_names(classifiers[0])
+    named = [entry.name for entry in programs[0].outputs]
+    _check_names(classifiers[0], [*_OUTPUTS, *named])
     joint = as_model(average, _opset(classifiers[0]), dtype, [kind for _, kind in outputs])
     joint.ir_version = classifiers[0].ir_version
     joint = compose.add_prefix(
@@ -87,7 +91,7 @@ def join_models(
             compose.add_prefix(classifier, prefix),
             joint,
             io_map=[(prefix + name, OURS + input_names(len(programs))[j])],
-            outputs=_OUTPUTS,
+            outputs=[*_OUTPUTS, *named],
             producer_name="calibrant",
             producer_version=__version__,
         )
@@ -107,25 +111,25 @@ def _share_inputs(graph: Any, features: Sequence[Any], n_classifiers: int) -> No
 
 
 def _features(classifier: Any) -> list[Any]:
-    """The inputs of a classifier; old files list constants among them."""
+    """Return the inputs of a classifier without the constants that old files list among them."""
     constants = {value.name for value in classifier.graph.initializer}
     return [value for value in classifier.graph.input if value.name not in constants]
 
 
 def _opset(classifier: Any) -> int:
-    """The operator set of a classifier; a model of trees alone may have none."""
+    """Return the operator set of a classifier. A file with only tree operators may have none."""
     versions = [entry.version for entry in classifier.opset_import if not entry.domain]
-    opset = versions[0] if versions else _NEW_OPSET
+    opset = versions[0] if versions else _DEFAULT_OPSET
     if opset < LEAST_OPSET:
         raise ValueError(
-            f"The classifier uses operator set {opset}, but at least {LEAST_OPSET} is needed. "
+            f"The classifier uses operator set {opset}, but at least {LEAST_OPSET} is required. "
             "Convert it with onnx.version_converter.convert_version(model, 17)."
         )
     return int(opset)
 
 
 def _check_alike(classifiers: Sequence[Any]) -> None:
-    """Raise if several classifiers have different inputs or operator sets."""
+    """Raise if classifiers have different inputs or operator sets."""
     first = classifiers[0]
     for other in classifiers[1:]:
         if _features(other) != _features(first):
@@ -140,18 +144,18 @@ def _check_alike(classifiers: Sequence[Any]) -> None:
             )
 
 
-def _check_names(classifier: Any) -> None:
+def _check_names(classifier: Any, outputs: Sequence[str]) -> None:
     """Raise if an input has the name of an output of the joined model."""
-    clashes = [value.name for value in _features(classifier) if value.name in _OUTPUTS]
+    clashes = [value.name for value in _features(classifier) if value.name in outputs]
     if clashes:
         raise ValueError(
-            f"The classifier has an input called {clashes[0]!r}, which is an output of the joined "
-            f'model. Convert it with another name, such as initial_types=[("features", ...)].'
+            f"The classifier has an input named {clashes[0]!r}, but the joined model has an output "
+            'of this name. Rename the input, for example initial_types=[("features", ...)].'
         )
 
 
 def _scores_output(classifier: Any, program: Program, output: str | None) -> tuple[str, int]:
-    """The output of a classifier with the scores to calibrate, and the type of its elements."""
+    """Return the name and element type of the classifier output with the scores to calibrate."""
     outputs = {value.name: value.type for value in classifier.graph.output}
     if output is None:
         output = _guess_output(list(outputs), program.inputs)
@@ -167,28 +171,33 @@ def _scores_output(classifier: Any, program: Program, output: str | None) -> tup
     kind = outputs[output].tensor_type
     if kind.elem_type not in _FLOATS:
         raise ValueError(
-            f"Output {output!r} of the classifier does not contain scores. Pass output=NAME."
+            f"Output {output!r} of the classifier does not contain floating-point numbers. Pass "
+            "output=NAME with the name of the scores."
         )
     dims = [dim.dim_value for dim in kind.shape.dim]
     if len(dims) == 2 and dims[1] and dims[1] != program.n_classes:
         raise ValueError(
             f"Output {output!r} has {dims[1]} columns, but the calibrator has {program.n_classes} "
-            "classes. Pass output=NAME with one column per class."
+            "classes. Pass output=NAME with the name of an output that has one column per class."
         )
     return output, int(kind.elem_type)
 
 
 def _guess_output(outputs: Sequence[str], inputs: str) -> str:
-    """The first output whose name matches the inputs of a program.
+    """Return the first output whose name matches the inputs of a program.
 
-    Otherwise, the first output whose name contains none of "prob", "log" and "label".
+    If there is none, return the first output whose name contains none of "prob", "log" and "label".
     """
     is_log = inputs != "proba"
-    first = [n for n in outputs if _WORDS[inputs] in n.lower() and ("log" in n.lower()) == is_log]
-    silent = [n for n in outputs if not any(word in n.lower() for word in ("prob", "log", "label"))]
-    if not [*first, *silent]:
+    first = [
+        n for n in outputs if _NAME_PARTS[inputs] in n.lower() and ("log" in n.lower()) == is_log
+    ]
+    neutral = [
+        n for n in outputs if not any(word in n.lower() for word in ("prob", "log", "label"))
+    ]
+    if not [*first, *neutral]:
         raise ValueError(
             f"The calibrator needs {inputs}, but no output of the classifier has such a name. Pass "
             f"output=NAME with one of {', '.join(outputs)}."
         )
-    return [*first, *silent][0]
+    return [*first, *neutral][0]

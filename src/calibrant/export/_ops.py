@@ -1,8 +1,8 @@
-"""The operations of programs: a closed set of functions of rows.
+"""The operations of programs.
 
 Each operation has a formula, its constants, a rule for its number of columns, and a definition in
 NumPy. Values are matrices with one row per case, and all operations work row by row. Every export
-target has one function for each operation; a test compares the lists.
+target implements each operation as one function; a test compares the lists.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from calibrant._typing import AnyArray, FloatArray
 from calibrant._validation import shortened
 
 Constants = Mapping[str, Any]
-"""Constants of an operation by name: numbers, words, or arrays."""
+"""Constants of an operation by name: numbers, strings, or arrays."""
 
 SIDES = ("left", "right")
 
@@ -40,7 +40,7 @@ _INTEGERS = ("columns",)
 
 @dataclass(frozen=True)
 class Op:
-    """An operation: ``evaluate(values, constants)``, and the number of columns of its result.
+    """An operation: its function ``evaluate(values, constants)`` and the width of its result.
 
     ``n_args`` is None if any number of arguments is allowed.
     """
@@ -52,7 +52,7 @@ class Op:
 
 
 def check_constants(op: str, constants: Constants) -> None:
-    """Raise unless these are the constants of an operation, finite and of the right shape."""
+    """Raise unless these are the constants of an operation, finite and with the correct shape."""
     if set(constants) != set(OPS[op].constants):
         expected = ", ".join(OPS[op].constants) or "none"
         found = shortened([str(name)[:60] for name in constants]) or "none"
@@ -67,7 +67,7 @@ def _check_number(name: str, value: AnyArray) -> None:
     kinds = "iu" if name in _INTEGERS else "fiu"
     if value.ndim != n_axes or value.dtype.kind not in kinds or not np.isfinite(value).all():
         what = ("a number", "a list of numbers", "a matrix")[n_axes]
-        raise ValueError(f"{name} must be {what}, without NaN and infinity")
+        raise ValueError(f"{name} must be {what} without NaN and infinity")
 
 
 def _same_width(widths: list[int], constants: Constants) -> int:
@@ -97,9 +97,9 @@ def _one_column(widths: list[int], constants: Constants) -> int:
 
 
 def _broadcast_width(widths: list[int], constants: Constants) -> int:
-    """Two arguments of the same width, or the second of one column."""
+    """Raise unless the second argument has one column or the width of the first."""
     if widths[1] not in (1, widths[0]):
-        raise ValueError(f"its second argument must have 1 or {widths[0]} columns, got {widths[1]}")
+        raise ValueError(f"the second argument must have 1 or {widths[0]} columns, got {widths[1]}")
     return widths[0]
 
 
@@ -144,7 +144,7 @@ def _step_width(widths: list[int], constants: Constants) -> int:
     edges = np.asarray(constants["edges"])
     _check_length(constants, "values", (len(edges) + 1,))
     if constants["side"] not in SIDES or (np.diff(edges) < 0).any():
-        raise ValueError("edges must increase, and side must be 'left' or 'right'")
+        raise ValueError("edges must be sorted, and side must be 'left' or 'right'")
     return widths[0]
 
 
@@ -152,17 +152,17 @@ def _interpolate_width(widths: list[int], constants: Constants) -> int:
     x = np.asarray(constants["x"])
     _check_length(constants, "y", (len(x),))
     if not len(x) or (np.diff(x) <= 0).any():
-        raise ValueError("x must increase")
+        raise ValueError("x must be strictly increasing")
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isfinite(segments(x, constants["y"])[2]).all():
-            raise ValueError("slopes must be finite")
+            raise ValueError("the slopes between the points (x, y) must be finite")
     return widths[0]
 
 
 def _bumps_width(widths: list[int], constants: Constants) -> int:
     _check_length(constants, "heights", (len(constants["centers"]),))
     if not len(constants["centers"]) or not constants["width"] > 0:
-        raise ValueError("there must be a center, and width must be positive")
+        raise ValueError("centers must not be empty, and width must be positive")
     return widths[0]
 
 
@@ -181,7 +181,7 @@ def _columns_width(widths: list[int], constants: Constants) -> int:
 
 def _put_width(widths: list[int], constants: Constants) -> int:
     if widths[2] not in (1, widths[1]):
-        raise ValueError(f"it needs {widths[1]} values for {widths[1]} columns, got {widths[2]}")
+        raise ValueError(f"the third argument must have 1 or {widths[1]} columns, got {widths[2]}")
     return widths[0]
 
 
@@ -204,7 +204,7 @@ def _admit(values: list[FloatArray], c: Constants) -> FloatArray:
 
 
 def _log_sum_exp(values: list[FloatArray], c: Constants) -> FloatArray:
-    with np.errstate(invalid="ignore"):  # inf - inf in rows that are not scores
+    with np.errstate(invalid="ignore"):  # invalid rows may have inf - inf
         top = row_max(values[0])[:, None]
         return np.asarray(top + np.log(row_sum(np.exp(values[0] - top)))[:, None])
 
@@ -219,10 +219,10 @@ def _bumps(values: list[FloatArray], c: Constants) -> FloatArray:
 
 
 def label_count(op: str, counts: list[int | None], width: int, constants: Constants) -> int | None:
-    """The number of columns that the integer entries of a result may refer to.
+    """Return the number of columns that the column numbers in a result may refer to.
 
-    None if the entries are not column numbers. ``counts`` has the result of this function for each
-    argument, and ``width`` is the number of columns of the first argument.
+    Returns None if the entries are not column numbers. ``counts`` contains the result of this
+    function for each argument, and ``width`` is the number of columns of the first argument.
     """
     if op == "top":
         return width
@@ -246,7 +246,7 @@ def _put(values: list[FloatArray], c: Constants) -> FloatArray:
 
 
 def segments(x: Any, y: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Start, height and slope of the pieces of a piecewise linear function.
+    """Return start, height and slope of the pieces of a piecewise linear function.
 
     The pieces are before the first point, between the points, and after the last point.
     """
@@ -257,24 +257,24 @@ def segments(x: Any, y: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 OPS: dict[str, Op] = {
-    # x_k, and where that is -inf log(eps sum_l exp(x_l)), or the least finite x_l if that is lower
+    # x_k if it is finite, else the minimum of log(eps sum_l exp(x_l)) and of all finite x_l
     "finite": Op(lambda v, c: finite_logits(v[0], c["eps"]), _finite_width, ("eps",)),
     # min(max(x, low), high)
     "clip": Op(lambda v, c: np.clip(v[0], c["low"], c["high"]), _interval_width, ("low", "high")),
-    # the same where low - slack <= x <= high + slack; elsewhere missing, NaN or NULL
+    # min(max(x, low), high) if low - slack <= x <= high + slack, else missing (NaN or NULL)
     "admit": Op(_admit, _interval_width, ("low", "high", "slack")),
-    # a, and b where a is missing; b may be one column
+    # a if a is not missing, else b; b may have one column
     "coalesce": Op(lambda v, c: np.where(np.isnan(v[0]), v[1], v[0]), _broadcast_width, n_args=2),
     "log": Op(lambda v, c: np.log(v[0]), _same_width),
-    # log(x / (1 - x)) of x strictly between 0 and 1
+    # log(x / (1 - x)) for 0 < x < 1
     "log_odds": Op(lambda v, c: log_odds(v[0], 0.0), _same_width),
     # log(1 / (1 + exp(-x)))
     "log_expit": Op(lambda v, c: log_sigmoids(v[0])[0], _same_width),
     # 1 / (1 + exp(-x))
     "expit": Op(lambda v, c: sigmoid(v[0]), _same_width),
-    # x / by, by a number
+    # x / by, where by is a number
     "divide": Op(lambda v, c: v[0] / c["by"], _divide_width, ("by",)),
-    # x_k factor_k + offset_k; one number of either serves all columns
+    # x_k factor_k + offset_k; factor and offset may be one number for all columns
     "scale": Op(
         lambda v, c: v[0] * np.asarray(c["factor"]) + np.asarray(c["offset"]),
         _scale_width,
@@ -288,22 +288,23 @@ OPS: dict[str, Op] = {
     ),
     # x_k minus the mean of the row
     "center": Op(lambda v, c: centered(v[0]), _same_width),
-    # exp(x_k) / sum_l exp(x_l), and its logarithm
+    # exp(x_k) / sum_l exp(x_l)
     "softmax": Op(lambda v, c: softmax(v[0]), _same_width),
+    # x_k - log(sum_l exp(x_l))
     "log_softmax": Op(lambda v, c: log_softmax(v[0]), _same_width),
-    # log(sum_l exp(x_l)); missing where an entry is missing or inf, or all are -inf
+    # log(sum_l exp(x_l)); missing if an entry is missing or inf, or if all entries are -inf
     "log_sum_exp": Op(_log_sum_exp, _one_column),
     # sum of the row
     "sum": Op(lambda v, c: v[0].sum(axis=1, keepdims=True), _one_column),
-    # x_k / sum_l x_l; all entries are ``empty`` where the sum is 0
+    # x_k / sum_l x_l; all entries are ``empty`` if the sum is 0
     "normalize": Op(_normalize, _same_width, ("empty",)),
-    # a + b, a b, a / b; b may be one column
+    # a + b, a * b and a / b; b may have one column
     "add": Op(lambda v, c: v[0] + v[1], _broadcast_width, n_args=2),
     "multiply": Op(lambda v, c: v[0] * v[1], _broadcast_width, n_args=2),
     "quotient": Op(lambda v, c: v[0] / v[1], _broadcast_width, n_args=2),
     # constant + sum_i weights_i x_i
     "mix": Op(_mix, _mix_width, ("weights", "constant"), None),
-    # values_j, j the number of edges below x ("left"), or not above x ("right")
+    # values_j, where j is the number of edges < x ("left") or <= x ("right")
     "step": Op(_step, _step_width, ("edges", "values", "side")),
     # linear between the points (x_j, y_j), constant beyond them
     "interpolate": Op(lambda v, c: np.interp(v[0], c["x"], c["y"]), _interpolate_width, ("x", "y")),
@@ -311,18 +312,18 @@ OPS: dict[str, Op] = {
     "bumps": Op(_bumps, _bumps_width, ("centers", "heights", "width")),
     # columns of the ``count`` largest entries, from the largest; ties go to the lowest column
     "top": Op(lambda v, c: top_labels(v[0], c["count"]).astype(float), _top_width, ("count",)),
-    # some of the columns
+    # the columns with the given numbers
     "columns": Op(lambda v, c: v[0][:, np.asarray(c["columns"])], _columns_width, ("columns",)),
     # the columns of all arguments, side by side
     "stack": Op(lambda v, c: np.hstack(v), lambda widths, c: sum(widths), n_args=None),
-    # the same numbers in every row (of the argument)
+    # the same numbers in every row
     "constant": Op(
         lambda v, c: np.tile(np.asarray(c["values"], dtype=np.float64), (len(v[0]), 1)),
         _constant_width,
         ("values",),
     ),
-    # the entries of a in the columns that b names
+    # the entries of a in the columns whose numbers are in b
     "take": Op(lambda v, c: entries(v[0], _as_labels(v[1])), lambda w, c: w[1], n_args=2),
-    # a with the entries in the columns that b names replaced by c
+    # a, with the entries in the columns whose numbers are in b replaced by c
     "put": Op(_put, _put_width, n_args=3),
 }

@@ -1,9 +1,9 @@
-"""Programs: the computation of a fitted calibrator as a list of operations on rows of numbers."""
+"""Programs describe the computation of a fitted calibrator as a list of operations on rows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,16 +17,18 @@ from calibrant.export._ops import OPS, Constants, check_constants, label_count
 FORMAT = "calibrant-program"
 SCHEMA = 1
 MOST_NODES = 10**6
-"""Longer programs in files are rejected."""
+"""Maximum number of operations of a program in a file."""
 
 MOST_COLUMNS = 10**7
-"""Maximum number of columns of all values of a program: a row of them takes 80 MB."""
+"""Maximum number of columns of all values of a program. One row of 1e7 columns takes 80 MB."""
 
 _BLOCK_VALUES = 64
-"""Number of values, as wide as the scores, that fit into memory for a block of rows."""
+"""Number of values that a block of rows may keep in memory, each as wide as the scores."""
 
 _EXACT = ("columns", "take", "top", "clip", "stack", "put", "constant")
-"""Operations that only select numbers, so they have no rounding errors."""
+"""Operations without rounding errors, because they only select numbers."""
+
+_NOT_A_PROGRAM = "The text is not a valid program ({}). Pass the text that to_json() returned."
 
 Label = str | int | float | bool
 
@@ -35,22 +37,39 @@ Label = str | int | float | bool
 class Node:
     """One operation: its name in `OPS`, the numbers of its arguments, and its constants.
 
-    Value 0 is the row of scores, value i the result of node i.
+    Value 0 is the row of scores. Value i is the result of node i.
     """
 
     op: str
     args: tuple[int, ...]
     constants: Constants = field(default_factory=dict)
     width: int = 1
-    """Columns of the result."""
+    """Number of columns of the result."""
+
+
+RESERVED = ("scores", "probabilities", "label")
+"""Names of inputs and outputs that every program has."""
+
+
+@dataclass(frozen=True)
+class NamedOutput:
+    """A result of a program besides the probabilities, such as the decision of a rule.
+
+    ``value`` is the number of a value. If there are ``labels``, this value has one column with
+    places in the labels. Otherwise its columns are numbers: one, or one per class.
+    """
+
+    name: str
+    value: int
+    labels: tuple[Label, ...] = ()
 
 
 @dataclass(frozen=True)
 class Program:
-    """A fitted calibrator as a list of operations, independent of the calibrator.
+    """A fitted calibrator as a list of operations that does not need the calibrator.
 
-    ``program(X)`` equals ``predict_proba(X)`` of the calibrator. It is computed operation by
-    operation in NumPy. Tests compare exported code with it. The result of the last node is the
+    Calling a program with scores returns the same probabilities as ``predict_proba`` of the
+    calibrator. NumPy computes one operation after the other, and the last one returns the
     probabilities. The label is the class with the highest probability; ties go to the first column.
 
     Attributes
@@ -62,17 +81,19 @@ class Program:
     nodes : tuple of Node
         The operations.
     source : str
-        The class of the calibrator: an identifier, or several with dots between them.
+        The class name of the calibrator, which may contain dots.
+    outputs : tuple of NamedOutput
+        Results besides the probabilities: the decisions of a rule of `calibrant.decisions`.
 
     See Also
     --------
-    program : The program of a fitted calibrator.
+    program : Convert a fitted calibrator to a program.
     to_onnx : Export to an ONNX file.
 
     Notes
     -----
-    A program costs about as much as the prediction of the calibrator. Binary problems per label are
-    computed for all labels, and the result of the predicted label is selected.
+    A program takes about as long as ``predict_proba`` of the calibrator. If there is one calibrator
+    per label, the program runs all of them and selects the result of the predicted label.
 
     Examples
     --------
@@ -86,6 +107,7 @@ class Program:
     classes: tuple[Label, ...]
     nodes: tuple[Node, ...]
     source: str = ""
+    outputs: tuple[NamedOutput, ...] = ()
 
     def __post_init__(self) -> None:
         check_inputs(self.inputs)
@@ -96,13 +118,15 @@ class Program:
             if shapes.append(node.op, node.args, node.constants) != node.width:
                 width = shapes.widths[-1]
                 raise ValueError(
-                    f"operation {number}, {node.op!r}, has {width} columns instead of {node.width}"
+                    f"operation {number}, {node.op!r}, returns {width} columns, but its width is "
+                    f"{node.width}"
                 )
         if shapes.widths[-1] != len(self.classes):
             raise ValueError(
                 f"the last value has {shapes.widths[-1]} columns, but there are "
                 f"{len(self.classes)} classes"
             )
+        _check_outputs(self.outputs, shapes.widths)
 
     @property
     def n_classes(self) -> int:
@@ -111,7 +135,32 @@ class Program:
 
     def __call__(self, X: ScoresLike) -> FloatArray:
         """Return calibrated probabilities (n, K), in float32 for float32 scores."""
-        # Count the columns first: rows without one of their columns do not sum to one either.
+        scores = self._checked(X)
+        dtype = np.float32 if scores.dtype == np.float32 else np.float64
+        out = np.empty(scores.shape, dtype=dtype)
+        for rows in self._blocks(len(scores)):
+            out[rows] = self.run(np.asarray(scores[rows], dtype=np.float64))
+        return out
+
+    def decide(self, X: ScoresLike) -> dict[str, AnyArray]:
+        """Return the named outputs by name: labels (n,), numbers (n,), or one per class (n, K)."""
+        scores = self._checked(X)
+        blocks = [
+            self.run_values(np.asarray(scores[rows], dtype=np.float64))
+            for rows in self._blocks(len(scores))
+        ]
+        return {
+            output.name: _named(output, np.concatenate([block[output.value] for block in blocks]))
+            for output in self.outputs
+        }
+
+    def _blocks(self, n_rows: int) -> Iterator[slice]:
+        width = max(self.n_classes, self._peak_width() // _BLOCK_VALUES)
+        return row_blocks(n_rows, width)
+
+    def _checked(self, X: ScoresLike) -> FloatArray:
+        # Check the number of columns first. If a column is missing, rows do not sum to one either,
+        # and a message about sums would be misleading.
         shape = as_array(X).shape
         n_columns = 2 if len(shape) == 1 else shape[-1]
         if len(shape) in (1, 2) and n_columns != self.n_classes:
@@ -119,28 +168,27 @@ class Program:
                 f"X has shape {shape}, but the program has {self.n_classes} classes. Pass one "
                 "column per class."
             )
-        scores = check_scores(X, inputs=self.inputs, hint=NEW_SCORE_HINTS[self.inputs])
-        dtype = np.float32 if scores.dtype == np.float32 else np.float64
-        out = np.empty(scores.shape, dtype=dtype)
-        width = max(self.n_classes, self._peak_width() // _BLOCK_VALUES)
-        for rows in row_blocks(len(scores), width):
-            out[rows] = self.run(np.asarray(scores[rows], dtype=np.float64))
-        return out
+        return check_scores(X, inputs=self.inputs, hint=NEW_SCORE_HINTS[self.inputs])
 
     def run(self, scores: FloatArray) -> FloatArray:
-        """Probabilities of a block of checked scores in float64."""
+        """Return the probabilities of a block of valid scores in float64."""
+        return self.run_values(scores)[len(self.nodes)]
+
+    def run_values(self, scores: FloatArray) -> dict[int, FloatArray]:
+        """Return the probabilities and the named outputs of a block of scores, by value."""
         last_use = last_uses(self.nodes)
+        kept = {output.value for output in self.outputs}
         values: dict[int, FloatArray] = {0: scores}
         for number, node in enumerate(self.nodes, start=1):
             args = [values[arg] for arg in node.args]
             values[number] = OPS[node.op].evaluate(args, node.constants)
-            for arg in set(node.args):
+            for arg in set(node.args) - kept:
                 if last_use[arg] == number:
                     del values[arg]
-        return values[len(self.nodes)]
+        return values
 
     def _peak_width(self) -> int:
-        """The largest number of columns that are in memory at the same time."""
+        """Return the largest number of columns that are in memory at the same time."""
         last_use, widths = last_uses(self.nodes), [self.n_classes]
         live = peak = self.n_classes
         for number, node in enumerate(self.nodes, start=1):
@@ -164,6 +212,11 @@ class Program:
             "source": self.source,
             "nodes": nodes,
         }
+        if self.outputs:
+            document["outputs"] = [
+                {"name": entry.name, "value": entry.value, "labels": list(entry.labels)}
+                for entry in self.outputs
+            ]
         return json.dumps(document, allow_nan=False)
 
     @classmethod
@@ -173,24 +226,31 @@ class Program:
         Raises
         ------
         ValueError
-            For anything else. Nothing of the text is executed: it holds numbers and the names of
-            operations, and anything inconsistent is rejected.
+            If the text is not a valid program. The text contains only numbers and names of
+            operations, and none of it is executed.
         """
         try:
             return _read(json.loads(text, parse_constant=_reject))
         except RecursionError:
-            raise ValueError("this is not a program: it is nested too deeply") from None
+            raise ValueError(_NOT_A_PROGRAM.format("it is nested too deeply")) from None
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ValueError(f"this is not a program: {error}") from None
+            raise ValueError(_NOT_A_PROGRAM.format(error)) from None
+
+
+def _named(output: NamedOutput, values: FloatArray) -> AnyArray:
+    """The values of a named output, or their labels."""
+    if output.labels:
+        return np.array(output.labels)[values[:, 0].astype(np.intp)]
+    return values[:, 0] if values.shape[1] == 1 else values
 
 
 def last_uses(nodes: Sequence[Node]) -> dict[int, int]:
-    """The number of the last node that uses each value."""
+    """Return the number of the last node that uses each value."""
     return {arg: number for number, node in enumerate(nodes, start=1) for arg in node.args}
 
 
 class _Shapes:
-    """The widths of the values of a program, and the number of columns that they may refer to."""
+    """The widths of the values of a program, and the columns that column numbers may refer to."""
 
     def __init__(self, n_classes: int) -> None:
         self.widths = [n_classes]
@@ -198,7 +258,7 @@ class _Shapes:
         self.n_columns = n_classes
 
     def append(self, op: str, args: Sequence[int], constants: Constants) -> int:
-        """Columns of the next value; raises if it does not fit the values before it."""
+        """Return the width of the next value, and raise if it does not fit the earlier values."""
         try:
             self._check_arguments(op, args)
             check_constants(op, constants)
@@ -210,8 +270,8 @@ class _Shapes:
         self.n_columns += width
         if self.n_columns > MOST_COLUMNS:
             raise ValueError(
-                f"the values have {self.n_columns:,} columns in all, but at most {MOST_COLUMNS:,} "
-                "are allowed"
+                f"the values have {self.n_columns:,} columns in total, but at most "
+                f"{MOST_COLUMNS:,} are allowed"
             )
         counts = [self.labels[arg] for arg in args]
         self.labels.append(label_count(op, counts, widths[0], constants))
@@ -239,19 +299,35 @@ class _Shapes:
             )
 
 
+def _check_outputs(outputs: Sequence[NamedOutput], widths: Sequence[int]) -> None:
+    """Raise unless named outputs have different names and refer to values of the program."""
+    names = [output.name for output in outputs]
+    if len(set(names)) != len(names) or set(names) & set(RESERVED):
+        raise ValueError(f"outputs must have different names, and none of {RESERVED}")
+    for output in outputs:
+        # Generated code contains the names.
+        if not (output.name.isidentifier() and output.name.isascii()):
+            raise ValueError(f"an output must have the name of an identifier, got {output.name!r}")
+        if not 0 <= output.value < len(widths):
+            raise ValueError(f"output {output.name!r} must be a value of the program")
+        if widths[output.value] not in ((1,) if output.labels else (1, widths[0])):
+            raise ValueError(f"output {output.name!r} has {widths[output.value]} columns")
+        plain_labels(output.labels)
+
+
 def _check_source(source: str) -> None:
-    """Raise unless the source is the name of a class, because generated code contains it."""
+    """Raise unless the source is a class name, because it is inserted into generated code."""
     if source and not all(part.isidentifier() for part in source.split(".")):
         raise ValueError(f"source must be the name of a class, got {source[:60]!r}")
 
 
 def _check_classes(classes: Sequence[Label]) -> None:
     if len(classes) < 2:
-        raise ValueError("a program needs the labels of two or more columns")
+        raise ValueError(f"a program needs at least two classes, got {len(classes)}")
     if len(set(classes)) != len(classes):
-        raise ValueError("the labels of the columns must differ")
+        raise ValueError("classes must be distinct")
     for label in classes:
-        str(label).encode()  # text that is not Unicode cannot be written to a file
+        str(label).encode()  # raises for text that is not valid Unicode
 
 
 def _plain_constants(constants: Constants) -> dict[str, Any]:
@@ -269,7 +345,7 @@ def _read(document: Any) -> Program:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"'format' must be {FORMAT!r}")
     if document.get("schema") != SCHEMA:
-        raise ValueError(f"its schema is {document.get('schema')!r}, not {SCHEMA}")
+        raise ValueError(f"its schema is {document.get('schema')!r}, expected {SCHEMA}")
     nodes, classes = document["nodes"], document["classes"]
     if not isinstance(nodes, list) or len(nodes) > MOST_NODES or not isinstance(classes, list):
         raise ValueError("'nodes' and 'classes' must be lists")
@@ -278,7 +354,13 @@ def _read(document: Any) -> Program:
         constants = {name: _constant(name, value) for name, value in entry["constants"].items()}
         if build.append(entry["op"], tuple(map(_index, entry["args"])), constants) != number:
             raise ValueError(f"operation {number} occurs twice")
-    return build.program(str(document["inputs"]), plain_labels(classes), str(document["source"]))
+    outputs = [
+        NamedOutput(str(entry["name"]), _index(entry["value"]), plain_labels(entry["labels"]))
+        for entry in document.get("outputs", ())
+    ]
+    return build.program(
+        str(document["inputs"]), plain_labels(classes), str(document["source"]), outputs
+    )
 
 
 def _index(value: Any) -> int:
@@ -300,21 +382,22 @@ def _constant(name: str, value: Any) -> Any:
 
 
 def plain_labels(classes: AnyArray | Sequence[Any]) -> tuple[Label, ...]:
-    """Labels as plain Python values, which every export target supports."""
+    """Convert labels to plain Python values, which every export target supports."""
     labels = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
     for label in labels:
         if not isinstance(label, str | int | float | bool) or label in (np.inf, -np.inf):
             raise TypeError(
-                f"Labels must be text or numbers to be exported, got {label!r}. Fit with "
-                "classes=[...]."
+                f"Only labels that are strings, booleans or finite numbers can be exported, got "
+                f"{label!r}. Fit with other labels, classes=[...]."
             )
     return tuple(labels)
 
 
 class Builder:
-    """Builds programs: `append` adds an operation of `OPS` and returns the number of its value.
+    """Build a program by adding one operation after the other.
 
-    The same operation on the same values is not written twice.
+    `append` adds an operation of `OPS` and returns the number of its value. If the program already
+    has the same operation on the same values, `append` returns the existing number.
 
     Examples
     --------
@@ -342,19 +425,25 @@ class Builder:
             self._numbers[key] = len(self.nodes)
         return self._numbers[key]
 
-    def program(self, inputs: str, classes: tuple[Label, ...], source: str) -> Program:
-        """The program of all operations; the last value is the probabilities."""
-        return Program(inputs, classes, tuple(self.nodes), source)
+    def program(
+        self,
+        inputs: str,
+        classes: tuple[Label, ...],
+        source: str,
+        outputs: Sequence[NamedOutput] = (),
+    ) -> Program:
+        """Return the program of all operations. The last value must be the probabilities."""
+        return Program(inputs, classes, tuple(self.nodes), source, tuple(outputs))
 
     def is_exact(self, value: int) -> bool:
-        """Whether a value consists of unchanged scores, so all runtimes agree to the last bit."""
+        """Return whether a value has no rounding errors, so all runtimes agree to the last bit."""
         if value == 0:
             return True
         node = self.nodes[value - 1]
         return node.op in _EXACT and all(map(self.is_exact, node.args))
 
     def last(self, value: int) -> None:
-        """Make a value the last one by an operation without effect."""
+        """Make a value the last one, if necessary by an operation that copies it."""
         if value != len(self.nodes):
             columns = {"columns": np.arange(self.widths[value])}
             width = self._shapes.append("columns", (value,), columns)

@@ -1,4 +1,4 @@
-"""Common parts of generated source code: constants, one call per node, and called functions."""
+"""Parts of generated Python and JavaScript: constants, one call per node, and functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VARIADIC = ("mix", "stack")
 
 
 def function_constants(node: Node) -> list[Any]:
-    """Constants of a node in the form of its function: numbers, flags and lists."""
+    """Return the constants of a node as arguments of its function: numbers, flags and lists."""
     constants = dict(node.constants)
     if node.op == "interpolate":
         starts, heights, slopes = segments(constants["x"], constants["y"])
@@ -38,9 +38,9 @@ def function_constants(node: Node) -> list[Any]:
 def body(
     program: Program, literal: Callable[[Any], str], statement: str
 ) -> tuple[list[str], list[str]]:
-    """Statements that define constants, and those that compute the values v1, v2, ...
+    """Return statements that define constants, and statements that compute the values v1, v2, ...
 
-    ``statement`` is a pattern with the places ``name`` and ``value``.
+    ``statement`` is a format string with the fields ``name`` and ``value``.
     """
     constants, lines = [], []
     for number, node in enumerate(program.nodes, start=1):
@@ -55,7 +55,7 @@ def body(
 
 
 def module_values(program: Program, literal: Callable[[Any], str]) -> dict[str, Any]:
-    """Values for the template of a generated module."""
+    """Return the values for the template of a generated module."""
     return {
         "source": program.source,
         "version": __version__,
@@ -63,11 +63,17 @@ def module_values(program: Program, literal: Callable[[Any], str]) -> dict[str, 
         "what": DESCRIPTIONS[program.inputs],
         "classes": literal(list(program.classes)),
         "last": len(program.nodes),
+        "kept": ", ".join(f"{number}: v{number}" for number in _kept(program)),
     }
 
 
+def _kept(program: Program) -> list[int]:
+    """The numbers of the probabilities and of the named outputs."""
+    return sorted({len(program.nodes), *(output.value for output in program.outputs)})
+
+
 def read_functions(name: str, keyword: str) -> dict[str, str]:
-    """The functions of a template by name.
+    """Read the functions of a template by name.
 
     A function begins with a keyword at the start of a line and ends before an empty line.
     """
@@ -77,7 +83,7 @@ def read_functions(name: str, keyword: str) -> dict[str, str]:
 
 
 def functions(program: Program, written: Mapping[str, str]) -> list[str]:
-    """The code of the functions that a program calls, preceded by their helper functions."""
+    """Return the code of the functions that a program calls, after the functions that they call."""
     used = dict.fromkeys(node.op for node in program.nodes)
     shared = [name for name in written if name not in OPS]
     called = (name for op in used for name in shared if re.search(rf"\b{name}\(", written[op]))

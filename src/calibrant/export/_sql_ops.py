@@ -1,6 +1,6 @@
-"""SQL: dialects, and the operations of programs as expressions of columns.
+"""Dialects of SQL, and the operations of programs as SQL expressions.
 
-Names and text are quoted. Numbers have 17 digits and an exponent.
+Names and text are quoted. Numbers are written with 17 digits and an exponent.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from calibrant.export._ops import segments
 from calibrant.export._program import Label, Node
 
 _SMALLEST_POWER = -700.0
-"""Below this exponent, an exponential is replaced by 0, because some engines raise an error for
+"""Exponentials of smaller numbers are replaced by 0, because some engines raise an error for
 underflow."""
 
 _MOST_ARGUMENTS = 50
-"""Largest number of arguments of one call of greatest or max."""
+"""Maximum number of arguments in one call of greatest or max."""
 
 _MOST_TERMS = 2_000_000
 """Maximum number of coefficients of an affine function, because engines reject longer queries."""
@@ -33,32 +33,35 @@ class Dialect:
     greatest: str = "greatest"
     least: str = "least"
     cast: str = ""
-    """Suffix that makes a number a double."""
+    """Suffix that converts a number to double precision."""
 
     materialized: str = ""
-    """Keyword that keeps the engine from copying a table expression into those that use it."""
+    """Keyword that makes the engine evaluate a table expression once."""
 
     text_escape: str = "'"
-    """Escape character before a quote in text; a backslash also escapes itself."""
+    """Escape character before a quote in text. A backslash also escapes itself."""
 
     name_escape: str = ""
-    """Escape character before a quote in names, if it is not the quote itself."""
+    """Escape character before a quote in names. If empty, the quote is doubled."""
+
+    is_experimental: bool = False
+    """Whether the tests only read its queries, because no engine is at hand to execute them."""
 
 
 DIALECTS = {
     "duckdb": Dialect(),
     "sqlite": Dialect(greatest="max", least="min", materialized="MATERIALIZED "),
-    "postgres": Dialect(cast="::float8", materialized="MATERIALIZED "),
-    "bigquery": Dialect(quote="`", text_escape="\\", name_escape="\\"),
-    "snowflake": Dialect(text_escape="\\"),
-    "spark": Dialect(quote="`", text_escape="\\"),
+    "postgres": Dialect(cast="::float8", materialized="MATERIALIZED ", is_experimental=True),
+    "bigquery": Dialect(quote="`", text_escape="\\", name_escape="\\", is_experimental=True),
+    "snowflake": Dialect(text_escape="\\", is_experimental=True),
+    "spark": Dialect(quote="`", text_escape="\\", is_experimental=True),
 }
 
 Columns = list[str]
 
 
 class Sql:
-    """Expressions in a dialect."""
+    """Write expressions in a dialect."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -68,11 +71,11 @@ class Sql:
         return f"({text})" if text.startswith("-") else text
 
     def name(self, name: str) -> str:
-        """A quoted name: of a column or a table."""
+        """Quote the name of a column or a table."""
         return _quote(name, self.dialect.quote, self.dialect.name_escape or self.dialect.quote)
 
     def text(self, label: Label) -> str:
-        """A label as a value."""
+        """Write a label as a literal."""
         if isinstance(label, bool):
             return "TRUE" if label else "FALSE"
         if isinstance(label, int):
@@ -86,7 +89,7 @@ class Sql:
         return f"CASE WHEN {x} < {low} THEN {self.number(0)} ELSE exp({x}) END"
 
     def total(self, terms: Sequence[str]) -> str:
-        """A sum as a balanced tree, because engines limit the depth of expressions."""
+        """Write a sum as a balanced tree, because engines limit the depth of expressions."""
         if len(terms) == 1:
             return terms[0]
         middle = len(terms) // 2
@@ -107,7 +110,7 @@ class Sql:
         return self._extreme(function, calls)
 
     def choice(self, x: str, edges: Any, values: Sequence[str], side: str) -> str:
-        """The value of the piece that contains x, by bisection."""
+        """Select the value of the piece that contains x by nested bisection."""
         if len(values) == 1:
             return values[0]
         middle = len(edges) // 2
@@ -124,7 +127,7 @@ class Sql:
 def _quote(text: str, quote: str, escape: str) -> str:
     if "\0" in text or (not text and quote != "'"):
         raise ValueError(
-            f"{text!r} cannot be written in SQL. Use names that are not empty and text without NUL "
+            f"{text!r} cannot be written in SQL. Use nonempty names, and labels without NUL "
             "characters."
         )
     escaped = text.replace("\\", "\\\\") if escape == "\\" else text
@@ -135,7 +138,7 @@ Write = Callable[[Sql, list[Columns], Any], Columns]
 
 
 def _by_entry(expression: Callable[[Sql, str, Any], str]) -> Write:
-    """An operation of single entries."""
+    """Make an operation from an expression of a single entry."""
     return lambda q, x, c: [expression(q, column, c) for column in x[0]]
 
 
@@ -153,7 +156,8 @@ def _clip(q: Sql, x: str, c: Any) -> str:
 
 
 def _admit(q: Sql, x: str, c: Any) -> str:
-    # In SQL engines, comparisons with NaN are false, or NaN is the largest number. Both reject it.
+    # Engines treat comparisons with NaN as false, or NaN as the largest number. In both cases the
+    # condition is false.
     low, high = q.number(c["low"] - c["slack"]), q.number(c["high"] + c["slack"])
     return f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {_clip(q, x, c)} END"
 
@@ -164,7 +168,7 @@ def _coalesce(q: Sql, x: list[Columns], c: Any) -> Columns:
 
 
 def _when_impossible(q: Sql, x: str, value: str) -> str:
-    """A logit, or a value where it is -inf."""
+    """Replace a logit of -inf by a value."""
     lowest = q.number(-np.finfo(np.float64).max)
     return f"CASE WHEN {x} < {lowest} THEN {value} ELSE {x} END"
 
@@ -192,8 +196,8 @@ def _scale(q: Sql, x: list[Columns], c: Any) -> Columns:
 def _affine(q: Sql, x: list[Columns], c: Any) -> Columns:
     if c["coef"].size > _MOST_TERMS:
         raise ValueError(
-            f"A calibrator with {c['coef'].size:,} coefficients is too long for a query. Use "
-            f'StructuredScaling("vector"), or export to ONNX with to_onnx.'
+            f"A calibrator with {c['coef'].size:,} coefficients is too large for a query; the "
+            f'maximum is {_MOST_TERMS:,}. Fit StructuredScaling("vector"), or use to_onnx.'
         )
     rows = []
     for line, offset in zip(c["coef"], c["offset"], strict=True):
@@ -239,8 +243,8 @@ def _put(q: Sql, x: list[Columns], c: Any) -> Columns:
     return [entry(k, column) for k, column in enumerate(x[0])]
 
 
-# Operations of several steps: each step is a table expression, and sees the columns of those
-# before it, by the number of the step; 0 are the columns of the arguments, one after the other.
+# Operations with several steps. Each step is a table expression. Its argument x contains the
+# columns of earlier steps: x[0] are the columns of the arguments, and x[i] those of step i.
 Steps = list[Write]
 
 
@@ -249,10 +253,10 @@ def _largest(q: Sql, x: list[Columns], c: Any) -> Columns:
 
 
 def _powers(q: Sql, x: list[Columns]) -> Columns:
-    """Exponentials of entries minus the largest.
+    """Write the exponentials of entries minus the largest entry.
 
-    They are repeated in the expressions that need them, because extra columns would double the
-    width of tables.
+    The exponentials are repeated in all expressions that need them, because extra columns would
+    double the width of tables.
     """
     return [f"({q.exp(f'({column} - {x[1][0]})')})" for column in x[0]]
 
@@ -297,7 +301,7 @@ def _center(q: Sql, x: list[Columns], c: Any) -> Columns:
 
 
 def _top_steps(count: int) -> Steps:
-    """The highest entry, its column, the rest; as often as there are ranks."""
+    """Find the largest entry and its column, exclude it, and repeat this for each rank."""
     steps: Steps = []
     for rank in range(count):
 
@@ -324,11 +328,11 @@ def _top_steps(count: int) -> Steps:
 
 
 FREE = ("columns", "stack", "constant")
-"""Operations that only rename: they need no table expression."""
+"""Operations that only rename columns and need no table expression."""
 
 
 def steps_of(node: Node) -> Steps:
-    """The table expressions of a node, the last of which is its value."""
+    """Return the table expressions of a node. The last one contains its value."""
     if node.op in FREE:
         return []
     if node.op == "top":

@@ -1,4 +1,4 @@
-"""The public export functions, one per target."""
+"""Public export functions, one per target."""
 
 from __future__ import annotations
 
@@ -32,22 +32,21 @@ def to_onnx(
 
     Parameters
     ----------
-    calibrator : fitted calibrator, Program, or fitted CalibratedClassifier
-        The calibrator to export.
+    calibrator : fitted calibrator or decision, Program, or fitted CalibratedClassifier
+        The calibrator or rule to export.
     path : path-like
-        The file. It is written under another name and then renamed.
+        The file to write. An existing file is replaced only after the export has succeeded.
     opset : int
-        Operator set of a calibrator alone, at least 13. With ``model``, that of the model is used.
+        Operator set, at least 13. Ignored with ``model``, whose operator set is used.
     dtype : {"float64", "float32"}
         Type of scores and probabilities. The arithmetic is always in double precision.
     model : path-like or list of path-like, optional
-        ONNX file of the classifier. The new file takes the inputs of the classifier and runs both.
-        For a `CalibratedClassifier`, pass the files of all its ``estimators_`` in their order. The
-        new file runs them all and returns the same probabilities.
+        ONNX file of the classifier. The new file has the inputs of the classifier and runs both.
+        For a `CalibratedClassifier`, pass the files of all its ``estimators_`` in their order.
     output : str, optional
-        The output of the classifier that holds the scores. By default the first output whose name
-        matches the inputs of the calibrator ("prob", "logit", or "log" and "prob"), or else the
-        first whose name contains none of these.
+        Name of the classifier output with the scores. By default, it is the first output whose name
+        matches the inputs of the calibrator ("prob", "logit", or "log" and "prob"). If there is
+        none, it is the first output whose name contains none of "prob", "log" and "label".
 
     Raises
     ------
@@ -64,11 +63,14 @@ def to_onnx(
     Notes
     -----
     The input is ``scores`` (n, K). The outputs are ``probabilities`` (n, K) and ``label`` (n,).
-    Labels are text or integers like the classes, otherwise column numbers. A step function with E
-    edges takes O(n sqrt(E)) time and memory.
+    Labels are strings or integers if the classes are, otherwise column numbers. A step function
+    with E edges takes O(n sqrt(E)) time and memory.
 
-    Rows that ``predict_proba`` rejects, such as those with NaN, have the probabilities NaN. Their
-    label is the empty text, or a number below those of all classes: -1 unless classes are negative.
+    A rule of `calibrant.decisions` adds the outputs ``decision`` (n,) with ``answered`` (n,) or
+    ``expected_cost`` (n,), or ``in_set`` (n, K).
+
+    For rows that ``predict_proba`` rejects, such as rows with NaN, the probabilities are NaN. The
+    label is then an empty string, or -1. If classes are negative, it is a number below all classes.
     """
     models = _as_list(model)
     average = _average(calibrator, len(models))
@@ -87,7 +89,7 @@ def _as_list(model: OnePath | Sequence[OnePath] | None) -> list[OnePath]:
 
 
 def _average(calibrator: Any, n_models: int) -> Average:
-    """Programs for the scores of each classifier."""
+    """Return the programs for the scores of each classifier."""
     if not isinstance(calibrator, CalibratedClassifier):
         if n_models > 1:
             raise ValueError(
@@ -108,8 +110,8 @@ def _check_models(classifier: CalibratedClassifier, n_models: int) -> None:
         noun = "file" if n_models == 1 else "files"
         raise ValueError(
             f"This CalibratedClassifier has {n_fits} fitted classifiers, but model= has {n_models} "
-            f"{noun}. Convert its estimators_ with their own tool, such as skl2onnx, and pass the "
-            f"files in that order{fewer}."
+            f"{noun}. Convert its estimators_ with a tool such as skl2onnx and pass the files in "
+            f"the same order{fewer}."
         )
     for number, member in enumerate(classifier.estimators_):
         if len(member.classes_) != len(classifier.classes_):
@@ -131,24 +133,26 @@ def to_torch(
 
     Parameters
     ----------
-    calibrator : fitted calibrator or Program
-        The calibrator to export.
+    calibrator : fitted calibrator or decision, or Program
+        The calibrator or rule to export.
     dtype : {"float64", "float32"}
         Type of the arithmetic. The result has the dtype of the scores.
     trainable : bool
-        Make temperatures, coefficients and offsets parameters, for fine-tuning. All other numbers
-        are buffers. ``state_dict`` holds both.
+        Whether temperatures, coefficients and offsets are parameters, so you can fine-tune them.
+        All other numbers are buffers. ``state_dict`` contains both.
     class_axis : int
-        The axis of the scores that holds the classes: -1 for (n, K) and for tokens (n, t, K), 1 for
-        images (n, K, h, w).
+        The axis of the classes in the scores: -1 for rows (n, K) and tokens (n, t, K), 1 for images
+        (n, K, h, w).
     output : {"proba", "log_proba", "logits"}
-        Kind of the result. Losses of PyTorch need logits or log-probabilities.
+        Kind of the result. PyTorch losses need logits or log-probabilities.
 
     Returns
     -------
     torch.nn.Module
-        Its result has the shape of the scores. Rows that ``predict_proba`` rejects, such as those
-        with NaN, give NaN.
+        The module. Its result has the shape of the scores. The result is NaN for rows that
+        ``predict_proba`` rejects, such as rows with NaN. A rule of `calibrant.decisions` returns a
+        dictionary with "probabilities" and its named outputs. A decision is a place in
+        ``module.outputs[0].labels``.
 
     Raises
     ------
@@ -157,7 +161,7 @@ def to_torch(
 
     See Also
     --------
-    save_torch : Write an exported program of PyTorch to a file.
+    save_torch : Write a calibrator to a file with ``torch.export``.
     to_onnx : Export to an ONNX file.
     """
     steps = program(calibrator)
@@ -169,15 +173,15 @@ def to_torch(
 
 
 def save_torch(calibrator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted calibrator as an exported program of PyTorch (``torch.export``).
+    """Write a fitted calibrator to a file with ``torch.export``.
 
     Parameters
     ----------
-    calibrator : fitted calibrator or Program
-        The calibrator to export.
+    calibrator : fitted calibrator or decision, or Program
+        The calibrator or rule to export.
     path : path-like
-        The file. ``torch.export.load(path).module()`` is a function from float64 scores (n, K) to
-        probabilities.
+        The file to write. Load it with ``torch.export.load(path).module()``, which is a function
+        from float64 scores (n, K) to probabilities.
 
     See Also
     --------
@@ -192,7 +196,7 @@ def _torch() -> Any:
     try:
         from calibrant.export import _torch as backend
     except ImportError as error:
-        raise _missing("torch", "pip install torch (see pytorch.org)") from error
+        raise _missing("torch", "pip install torch") from error
     return backend
 
 
@@ -204,27 +208,29 @@ def to_sql(
     dialect: str = "duckdb",
     keep: Sequence[str] = (),
 ) -> str:
-    """Export a fitted calibrator to an SQL query: one SELECT over a table of scores.
+    """Export a fitted calibrator to an SQL query on a table of scores.
 
     Parameters
     ----------
-    calibrator : fitted calibrator or Program
-        The calibrator to export.
+    calibrator : fitted calibrator or decision, or Program
+        The calibrator or rule to export.
     table : str
         Name of the table. Dots separate schema and table.
     columns : sequence of str
-        The columns of scores, in the order of the classes.
+        Names of the score columns, in the order of the classes.
     dialect : {"duckdb", "sqlite", "postgres", "bigquery", "snowflake", "spark"}
-        Dialect of SQL.
+        Dialect of SQL. Queries for DuckDB and SQLite are executed by the tests of this package; the
+        other dialects are experimental, and their queries begin with a comment that says so.
     keep : sequence of str
         Other columns to include in the result, such as the key.
 
     Returns
     -------
     str
-        The query. Its columns are those in ``keep``, ``calibrated_<class>`` and
-        ``calibrated_label``. Rows that ``predict_proba`` rejects, such as those with NULL or NaN,
-        have NULL in the calibrated columns.
+        The query. Its result has the columns in ``keep``, one column ``calibrated_<class>`` per
+        class, and ``calibrated_label``. A rule of `calibrant.decisions` adds ``decision``,
+        ``answered``, ``expected_cost`` or ``in_set_<class>``. All these columns are NULL for rows
+        that ``predict_proba`` rejects, such as rows with NULL or NaN.
 
     Raises
     ------
@@ -238,9 +244,9 @@ def to_sql(
 
     Notes
     -----
-    Names and text are quoted, and numbers have all their digits. Probabilities below 1e-304 are
-    zero. The engine needs the functions ``ln`` and ``exp``. SQLite has them since 3.35 if it was
-    built with its mathematical functions (test with ``SELECT ln(exp(1))``).
+    Names and text are quoted, and numbers are written with all digits. Probabilities below 1e-304
+    become zero. The engine needs the functions ``ln`` and ``exp``. SQLite has them since version
+    3.35 if it was built with mathematical functions. Test it with ``SELECT ln(exp(1))``.
 
     Examples
     --------
@@ -257,14 +263,15 @@ def to_python(calibrator: Any) -> str:
 
     Parameters
     ----------
-    calibrator : fitted calibrator or Program
-        The calibrator to export.
+    calibrator : fitted calibrator or decision, or Program
+        The calibrator or rule to export.
 
     Returns
     -------
     str
-        The code of a module with ``calibrate(row)``, ``predict(row)`` and ``CLASSES``. Rows that
-        ``predict_proba`` rejects raise a ValueError.
+        The code of a module with ``calibrate(row)``, ``predict(row)`` and ``CLASSES``, and for a
+        rule of `calibrant.decisions` ``decide(row)``. The functions raise a ValueError for rows
+        that ``predict_proba`` rejects.
 
     See Also
     --------
@@ -288,14 +295,15 @@ def to_javascript(calibrator: Any) -> str:
 
     Parameters
     ----------
-    calibrator : fitted calibrator or Program
-        The calibrator to export.
+    calibrator : fitted calibrator or decision, or Program
+        The calibrator or rule to export.
 
     Returns
     -------
     str
-        The code of a module that exports ``calibrate(row)``, ``predict(row)`` and ``CLASSES``.
-        Rows that ``predict_proba`` rejects raise a RangeError.
+        The code of a module that exports ``calibrate(row)``, ``predict(row)`` and ``CLASSES``, and
+        for a rule of `calibrant.decisions` ``decide(row)``. The functions throw a RangeError for
+        rows that ``predict_proba`` rejects.
 
     See Also
     --------
@@ -313,4 +321,6 @@ def to_javascript(calibrator: Any) -> str:
 
 
 def _missing(package: str, remedy: str) -> ImportError:
-    return ImportError(f"This export needs the package {package}. Install it: {remedy}")
+    return ImportError(
+        f"This export needs the package {package}, which is not installed. Run {remedy}."
+    )

@@ -1,4 +1,4 @@
-"""Export to PyTorch: a module with the constants of a program as buffers or parameters."""
+"""Export to a PyTorch module with the constants of a program as buffers or parameters."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ TRAINABLE = {
     "affine": ("coef", "offset"),
     "bumps": ("heights",),
 }
-"""Constants that can be fine-tuned. Weights of mixtures are not, because they must stay on the
-simplex."""
+"""Constants that can be fine-tuned. Weights of mixtures are not among them, because the weights
+must stay on the simplex."""
 
 
 @dataclass(frozen=True)
 class ModuleOptions:
-    """The type of the arithmetic of a module, and the form of its scores and results."""
+    """Options of a module: the type of its arithmetic, and the form of its scores and results."""
 
     dtype: str = "float64"
     trainable: bool = False
@@ -48,12 +48,12 @@ def _mix(x: list[Tensor], c: Constants) -> Tensor:
 
 
 def _subtract_max(x: Tensor) -> Tensor:
-    """Each row minus its largest entry, which is a constant for gradients."""
+    """Subtract the largest entry of each row, which is a constant for gradients."""
     return x - x.detach().amax(dim=1, keepdim=True)
 
 
 def _row_sum(x: Tensor) -> Tensor:
-    """Sum of each row, for long rows by halves, because ``sum`` and ``softmax`` lose more bits."""
+    """Sum each row; long rows by halves, because ``sum`` and ``softmax`` lose more bits."""
     while x.shape[1] > SHORT_ROW:
         half = x.shape[1] // 2
         x = torch.cat([x[:, :half] + x[:, half : 2 * half], x[:, 2 * half :]], dim=1)
@@ -103,9 +103,9 @@ def _log_sum_exp(x: list[Tensor], c: Constants) -> Tensor:
 
 
 def _clip(x: list[Tensor], c: Constants) -> Tensor:
-    # clamp is not used, because torch.onnx.export gives two clamps of the same value one name,
-    # which no runtime loads. At the upper end the gradient is zero: a sum that is accepted as 1 is
-    # a constant.
+    # clamp is not used, because torch.onnx.export gives two clamps of the same value the same name,
+    # and no runtime loads such a file. The gradient is zero at the upper end, because a sum that is
+    # accepted as 1 is a constant.
     return torch.where(x[0] < c["low"], c["low"], torch.where(x[0] >= c["high"], c["high"], x[0]))
 
 
@@ -159,11 +159,11 @@ COMPUTE: dict[str, Compute] = {
 
 
 class CalibratorModule(nn.Module):
-    """A program as a layer: scores in, calibrated probabilities of the same shape out.
+    """A layer that turns scores into calibrated probabilities of the same shape.
 
-    Arithmetic is in ``dtype``, whatever the scores; the result has the dtype of the scores. Rows
-    that are not scores give NaN. ``state_dict`` holds all numbers; the names of buffers and
-    parameters are ``n<node>_<name>``.
+    The arithmetic is in ``dtype``, and the result has the dtype of the scores. The result is NaN
+    for invalid rows. ``state_dict`` contains all numbers; buffers and parameters have names
+    ``n<node>_<name>``.
     """
 
     def __init__(self, program: Program, options: ModuleOptions) -> None:
@@ -173,16 +173,19 @@ class CalibratorModule(nn.Module):
         self.source = program.source
         self.options = options
         self.dtype = getattr(torch, options.dtype)
+        checked = guarded(program, options.dtype, options.output)
+        self.outputs = checked.outputs
         self._nodes = [
             (node.op, node.args, self._add_constants(n, node))
-            for n, node in enumerate(guarded(program, options.dtype, options.output).nodes, start=1)
+            for n, node in enumerate(checked.nodes, start=1)
         ]
 
     def _add_constants(self, number: int, node: Node) -> dict[str, Any]:
-        """Register the numbers of a node, and return names in place of its constants."""
+        """Register the constants of a node as buffers or parameters, and return their names."""
         constants: dict[str, Any] = {}
         for name, value in _constants(node).items():
-            if name in ("side", "count"):  # these decide the structure and are not numbers
+            # These options determine the structure, so they are not tensors.
+            if name in ("side", "count"):
                 constants[name] = value
                 continue
             constants[name] = _Name(f"n{number}_{name}")
@@ -195,23 +198,38 @@ class CalibratorModule(nn.Module):
     def _tensor(self, name: str, value: Any) -> Tensor:
         if name == "columns":
             return torch.tensor(np.array(value), dtype=torch.long)
-        # The largest double is infinite in single precision, but bounds must be finite.
+        # Clip, because the largest double would be infinite in single precision.
         limit = torch.finfo(self.dtype).max
         return torch.tensor(np.clip(value, -limit, limit), dtype=self.dtype)
 
-    def forward(self, scores: Tensor) -> Tensor:
-        """Calibrated probabilities of scores whose class axis is that of the module."""
+    def forward(self, scores: Tensor) -> Any:
+        """Return calibrated probabilities of scores with the class axis of the module.
+
+        A program with named outputs returns a dictionary with "probabilities" and these outputs.
+        Labels are places in ``labels`` of ``outputs``. Invalid rows give NaN.
+        """
         axis, n_classes = self.options.class_axis, len(self.classes)
         if not -scores.ndim <= axis < scores.ndim or scores.shape[axis] != n_classes:
             raise ValueError(
-                f"The class axis {axis} of the scores must have {n_classes} entries, got shape "
-                f"{tuple(scores.shape)}. Pass class_axis= to to_torch if another axis holds them."
+                f"The class axis {axis} of the scores must have length {n_classes}, got shape "
+                f"{tuple(scores.shape)}. If another axis is the class axis, pass class_axis= to "
+                "to_torch."
             )
         last = scores.movedim(axis, -1)
-        result = self._run(last.reshape(-1, n_classes).to(self.dtype))
-        return result.to(scores.dtype).reshape(last.shape).movedim(-1, axis)
+        values = self._run(last.reshape(-1, n_classes).to(self.dtype))
 
-    def _run(self, rows: Tensor) -> Tensor:
+        def restored(result: Tensor) -> Tensor:
+            typed = result.to(scores.dtype)
+            if result.shape[1] != n_classes:
+                return typed.reshape(last.shape[:-1])
+            return typed.reshape(last.shape).movedim(-1, axis)
+
+        if not self.outputs:
+            return restored(values[-1])
+        named = {output.name: restored(values[output.value]) for output in self.outputs}
+        return {"probabilities": restored(values[-1]), **named}
+
+    def _run(self, rows: Tensor) -> list[Tensor]:
         values = [rows]
         for op, args, constants in self._nodes:
             tensors = {
@@ -219,10 +237,10 @@ class CalibratorModule(nn.Module):
                 for name, value in constants.items()
             }
             values.append(COMPUTE[op]([values[arg] for arg in args], tensors))
-        return values[-1]
+        return values
 
     def extra_repr(self) -> str:
-        """The calibrator and the options, for ``repr``."""
+        """Return the calibrator and the options, for ``repr``."""
         options = self.options
         return (
             f"{self.source}, n_classes={len(self.classes)}, inputs={self.inputs!r}, "
@@ -237,7 +255,7 @@ class _Name(str):
 
 
 def _is_trainable(node: Node, name: str) -> bool:
-    """Whether a constant can be fine-tuned. A factor of -1 belongs to a difference."""
+    """Return whether a constant can be fine-tuned. A factor of -1 is part of a difference."""
     is_difference = node.op == "scale" and bool(np.all(node.constants["factor"] == -1.0))
     return name in TRAINABLE.get(node.op, ()) and not is_difference
 
@@ -251,7 +269,7 @@ def _constants(node: Node) -> dict[str, Any]:
 
 
 def save_module(program: Program, path: Any) -> None:
-    """Write the module as an exported program of PyTorch, for any number of rows."""
+    """Write the module with ``torch.export``, for any number of rows."""
     module = CalibratorModule(program, ModuleOptions())
     example = torch.full((2, program.n_classes), 1.0 / program.n_classes, dtype=torch.float64)
     rows = torch.export.Dim("n", min=1)

@@ -15,10 +15,10 @@ _IS_POSITIVE = {"edges": np.zeros(1), "values": np.array([0.0, 1.0]), "side": "l
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A value of a program: one row per case, ``width`` columns.
+    """A value of a program, with one row per case and ``width`` columns.
 
-    It supports the arithmetic of NumPy arrays, so one formula serves both. In operations of two
-    values the second may have one column.
+    A value supports the arithmetic of NumPy arrays, so the same formula works for both. In
+    operations on two values, the second value may have one column.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Value:
         return self.build.widths[self.number]
 
     def apply(self, op: str, *others: Value, **constants: Any) -> Value:
-        """The result of an operation of `OPS` on this value and others."""
+        """Append an operation of `OPS` on this value and others, and return its result."""
         numbers = (self.number, *(other.number for other in others))
         return Value(self.build, self.build.append(op, numbers, constants))
 
@@ -61,69 +61,69 @@ class Value:
         return self.apply("divide", by=float(other))
 
     def __gt__(self, other: Value) -> Value:
-        """1 where this value is larger, else 0."""
+        """Return 1 for entries of this value that are larger, 0 for other entries."""
         return (self - other).apply("step", **_IS_POSITIVE)
 
     def scale(self, factor: float, offset: float) -> Value:
-        """Entries times a factor, plus an offset."""
+        """Multiply entries by a factor and add an offset."""
         return self.apply("scale", factor=np.array([factor]), offset=np.array([offset]))
 
     def clip(self, low: float, high: float) -> Value:
-        """Entries limited to an interval."""
+        """Clip entries to an interval."""
         return self.apply("clip", low=low, high=high)
 
     def admit(self, low: float, high: float, slack: float) -> Value:
-        """Entries limited to an interval; missing if further away than ``slack``."""
+        """Clip entries to an interval. Entries beyond it by more than ``slack`` become missing."""
         return self.apply("admit", low=low, high=high, slack=slack)
 
     def coalesce(self, other: Value) -> Value:
-        """Entries, and those of another value where they are missing."""
+        """Replace missing entries by the entries of another value."""
         return self.apply("coalesce", other)
 
     def sum(self) -> Value:
-        """Sum of each row."""
+        """Sum each row."""
         return self.apply("sum")
 
     def normalize(self, empty: float | None = None) -> Value:
-        """Rows divided by their sums; rows of zeros become ``empty``, by default uniform."""
+        """Divide rows by their sums. Rows of zeros become ``empty``, by default uniform."""
         return self.apply("normalize", empty=1.0 / self.width if empty is None else empty)
 
     def column(self, k: int) -> Value:
-        """Column k."""
+        """Select column k."""
         return self if self.width == 1 else self.columns([k])
 
     def columns(self, columns: Sequence[int]) -> Value:
-        """Some of the columns."""
+        """Select columns by their numbers."""
         return self.apply("columns", columns=np.array(columns))
 
     def top(self, count: int) -> Value:
-        """Columns of the largest entries."""
+        """Return the column numbers of the ``count`` largest entries of each row."""
         return self.apply("top", count=count)
 
     def max(self) -> Value:
-        """The largest entry of each row."""
+        """Return the largest entry of each row."""
         return self.take(self.top(1))
 
     def take(self, label: Value) -> Value:
-        """Entries of each row in the columns whose numbers are in ``label``."""
+        """Select the entries of each row in the columns whose numbers are in ``label``."""
         return self.apply("take", label)
 
     def put(self, label: Value, values: Value) -> Value:
-        """The same rows with other values in the columns whose numbers are in ``label``."""
+        """Replace the entries of each row in the columns whose numbers are in ``label``."""
         return self.apply("put", label, values)
 
     def fill(self, *values: float) -> Value:
-        """The same numbers for every row of this value."""
+        """Return the same numbers for every row of this value."""
         return self.apply("constant", values=np.array(values))
 
 
 def stack(values: Sequence[Value]) -> Value:
-    """The columns of all values, side by side."""
+    """Concatenate the columns of all values."""
     first, *others = values
     return first.apply("stack", *others) if others else first
 
 
 def mix(values: Sequence[Value], weights: Any, constant: float = 0.0) -> Value:
-    """The sum of a constant and of values times their weights."""
+    """Return a constant plus the weighted sum of values."""
     first, *others = values
     return first.apply("mix", *others, weights=np.array(weights), constant=constant)

@@ -1,13 +1,15 @@
-r"""Distribution-free guarantees of binning calibrators for new data.
+r"""Distribution-free guarantees of binning calibrators and of decisions for new data.
 
-Call ``calibrator.guarantee(alpha)`` of a fitted binning calibrator; it returns a `Guarantee` or a
+`SelectiveGuarantee` and `CoverageGuarantee` are results of `calibrant.decisions`, with the
+`Certificate` of the rows that prove them. The others concern binning calibrators.
+``calibrator.guarantee(alpha)`` of a fitted binning calibrator returns a `Guarantee` or a
 `CanonicalGuarantee`. Outcomes in a bin are independent draws with the same probability, so the
 number of hits bounds the true frequency without any assumption on the distribution.
 
-All guarantees assume that new cases are drawn like the calibration rows, that these rows are
-independent of each other, and that the model was neither trained nor selected on them. The library
-cannot check the last two assumptions. With duplicated rows, or a model that was trained on the
-rows, the bounds are too narrow.
+All guarantees assume that new cases are drawn like the calibration rows and that these rows are
+independent of each other. They also assume that the model was neither trained nor selected on these
+rows. The library cannot check the last two assumptions. With duplicated rows, or a model that was
+trained on the rows, the bounds are too narrow.
 
 References
 ----------
@@ -27,6 +29,9 @@ from calibrant.guarantees._bins import check_unweighted as check_unweighted
 from calibrant.guarantees._bins import tied_edges as tied_edges
 from calibrant.guarantees._bounds import clopper_pearson as clopper_pearson
 from calibrant.guarantees._bounds import multinomial_radius as multinomial_radius
+from calibrant.guarantees._certificate import Certificate
+from calibrant.guarantees._certificate import certify as certify
+from calibrant.guarantees._decisions import CoverageGuarantee, SelectiveGuarantee
 from calibrant.guarantees._results import (
     BinInterval,
     CanonicalGuarantee,
@@ -34,7 +39,15 @@ from calibrant.guarantees._results import (
     QuantityBounds,
 )
 
-__all__ = ["BinInterval", "CanonicalGuarantee", "Guarantee", "QuantityBounds"]
+__all__ = [
+    "BinInterval",
+    "CanonicalGuarantee",
+    "Certificate",
+    "CoverageGuarantee",
+    "Guarantee",
+    "QuantityBounds",
+    "SelectiveGuarantee",
+]
 
 
 def __dir__() -> list[str]:

@@ -30,8 +30,8 @@ from calibrant.guarantees._results import (
 class BinnedClaim:
     """The fitted bins of a claim.
 
-    They are its name, the minimum number of rows per bin, the reported values, and the numbers of
-    rows and hits.
+    The fields are the name of the claim, the minimum number of rows per bin, the reported values,
+    and the numbers of rows and hits.
     """
 
     name: str
@@ -65,7 +65,7 @@ class BinnedQuantity(NamedTuple):
 
 
 def tied_edges(n_tied: int) -> tuple[str, ...]:
-    """The limitation of the proofs if several rows share the score of an edge."""
+    """Describe the limitation of the proofs if several rows share the score of an edge."""
     if not n_tied:
         return ()
     shared = "an edge" if n_tied == 1 else f"{n_tied} edges"
@@ -79,10 +79,10 @@ def check_deployed(is_out_of_fold: bool) -> None:
     """Raise if the bins were fitted on scores of other models than the one that predicts."""
     if is_out_of_fold:
         raise ValueError(
-            "There is no guarantee, because this calibrator was fitted on scores of models of the "
-            "folds, but new cases are scored by another model or by an average of models. Fit the "
-            "model first and calibrate it on held-out rows: "
-            "CalibratedClassifier(FrozenEstimator(model), calibrator).fit(X_held_out, y_held_out)"
+            "There is no guarantee, because this calibrator was fitted on out-of-fold scores, and "
+            "another model or an average of models scores new cases. Fit the model first and "
+            "calibrate it on held-out rows: CalibratedClassifier(FrozenEstimator(model), "
+            "calibrator).fit(X_held_out, y_held_out)"
         )
 
 
@@ -119,7 +119,7 @@ def binning_guarantee(
     not_proved: tuple[str, ...] = (),
     covers: tuple[str, ...] = ("predict_claims",),
 ) -> Guarantee:
-    """The guarantee of fitted bins; raises ``TooFewRowsError`` if no claim is covered.
+    """Compute the guarantee of fitted bins. Raises ``TooFewRowsError`` if no claim is covered.
 
     A single ``alpha`` is split evenly between the score columns with a covered claim.
     """
@@ -128,8 +128,9 @@ def binning_guarantee(
     covered = [quantity for quantity in quantities if quantity.claims]
     if not covered:
         raise TooFewRowsError(
-            "There are too few rows for a guarantee: no class has its own bins with at least two "
-            "calibration rows. Pass more rows, or use fewer bins: HistogramBinning(n_bins=5)."
+            "There are too few rows for a guarantee, because no class has bins with at least two "
+            "calibration rows. Pass more rows, or use fewer bins, such as "
+            "HistogramBinning(n_bins=5)."
         )
     single = levels[is_covered] if levels.ndim else np.full(len(covered), levels)
     share = single if levels.ndim else single / len(covered)
@@ -156,8 +157,8 @@ def binning_guarantee(
 
 def _bounds(quantity: BinnedQuantity, alpha: float, single: float, delta: float) -> QuantityBounds:
     counts = np.concatenate([claim.counts[claim.reliable] for claim in quantity.claims])
-    # The theorems are stated for k points per bin, of which one is the edge and k - 1 remain. Ties
-    # and equal-width bins may leave fewer, so k is computed from the counts.
+    # The theorems assume k points per bin. One point is the edge, and k - 1 remain. Ties and
+    # equal-width bins may have fewer points, so k is computed from the counts.
     k = float(min(counts.min() + 1, *(claim.points_per_bin for claim in quantity.claims)))
     n_bins = max(quantity.n_samples / k, counts.size)
     return QuantityBounds(

@@ -13,8 +13,8 @@ from calibrant._output.results import AsText, ShortRepr
 from calibrant._typing import FloatArray, IntArray
 
 _ASSUMPTIONS = (
-    "for new cases drawn like the calibration rows, if these rows are independent of each other "
-    "and the model was neither trained nor selected on them"
+    "for new cases drawn like the calibration rows. These rows must be independent of each other, "
+    "and the model must not have been trained or selected on them"
 )
 
 
@@ -101,8 +101,8 @@ class Guarantee(ShortRepr, AsText):
         Largest distance between the reported probability of a new case and its true frequency, with
         probability ``1 - alpha`` over calibration data and case (epsilon 1 of the theorems).
     conditional : float
-        The same for all reported probabilities jointly. It also bounds the expected and the maximum
-        calibration error (epsilon 2).
+        Largest distance for all reported probabilities jointly (epsilon 2). This distance also
+        bounds the expected and the maximum calibration error.
     expected_ece : float
         Bound of the expected calibration error, on average over calibration data.
     intervals : tuple of BinInterval
@@ -125,9 +125,9 @@ class Guarantee(ShortRepr, AsText):
 
     Notes
     -----
-    A guarantee does not cover rows that were normalized or completed to sum to 1. It does not cover
-    ``predict_top`` of class-wise calibration, because the predicted class is a selection. With
-    several score columns, alpha is split evenly between them (union bound).
+    A guarantee does not cover rows that were normalized or completed to sum to 1. A guarantee does
+    not cover ``predict_top`` of class-wise calibration, because the predicted class is a selection.
+    With several score columns, alpha is split evenly between them (union bound).
     """
 
     alpha: float
@@ -164,7 +164,7 @@ class Guarantee(ShortRepr, AsText):
             f"{_up(typical.high):.2f}. No reported probability differs from its true frequency by "
             f"more than {_up(self.widest.gap):.2f}."
         )
-        scope = f" This applies to {' and '.join(self.covers)}, {_ASSUMPTIONS}."
+        scope = f" This applies to {' and '.join(self.covers)} {_ASSUMPTIONS}."
         return text + scope + _small_print(self.not_covered, self.not_proved)
 
     def to_dict(self) -> dict[str, Any]:

@@ -23,8 +23,8 @@ def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
     With its table, a column of a row is drawn in constant time. A table has ``T`` slots, the
     smallest power of two that is at least the number of columns. Slot ``t`` of a row covers the
     32-bit numbers that begin with ``t``. Numbers below the threshold of the slot select column
-    ``columns[i, t, 0]``, the others column ``columns[i, t, 1]``. Probabilities are exact up to ``T
-    / 2**32``. Rows need not sum to one, but a sum of zero is not allowed.
+    ``columns[i, t, 0]``. Other numbers select column ``columns[i, t, 1]``. Probabilities are exact
+    up to ``T / 2**32``. Rows need not sum to one, but a sum of zero is not allowed.
 
     Returns ``threshold`` (n, T) and ``columns`` (n, T, 2). O(n T) time, in T vectorized steps.
     """
@@ -32,7 +32,7 @@ def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
     n_slots = max(2, 1 << (n_columns - 1).bit_length())
     mass = np.zeros((n_rows, n_slots))
     mass[:, :n_columns] = proba
-    mass *= (n_slots / mass.sum(axis=1))[:, None]  # the mean slot has mass one
+    mass *= (n_slots / mass.sum(axis=1))[:, None]  # scale the mean mass of a slot to one
     kept, other = _share_slots(mass)
     slot = np.arange(n_slots)
     width = 2**32 // n_slots
@@ -47,8 +47,8 @@ def byte_tables(proba: FloatArray) -> tuple[IntArray, UIntArray, AnyArray]:
 
     A probability of ``m / 256`` plus a remainder reserves ``m`` bytes (``whole``) for its column. A
     draw of one of these bytes is finished. The remainders share the other bytes, fewer than one per
-    column: such a draw needs a second step with an alias table. Probabilities are exact up to ``T /
-    2**32`` times the share of these bytes.
+    column. A draw of such a byte needs a second step with an alias table. Probabilities are exact
+    up to ``T / 2**32`` times the share of these bytes.
 
     Returns ``whole`` (n, K), and ``threshold`` and ``columns`` of `alias_tables` for the
     remainders.
@@ -62,10 +62,10 @@ def byte_tables(proba: FloatArray) -> tuple[IntArray, UIntArray, AnyArray]:
 
 
 def byte_values(whole: IntArray, values: AnyArray, is_open: int) -> AnyArray:
-    """Return the value that each byte stands for, (n, 256).
+    """Return the value that each byte represents, (n, 256).
 
-    It is the entry of ``values`` (n, K) of the column that reserved the byte, or ``is_open`` if the
-    byte leaves the column open.
+    The value is the entry of ``values`` (n, K) in the column that reserved the byte. For bytes
+    without a column, it is ``is_open``.
     """
     n_open = N_BYTES - whole.sum(axis=1, keepdims=True)
     extended = np.column_stack([values, np.full(len(values), is_open, dtype=values.dtype)])
@@ -75,13 +75,13 @@ def byte_values(whole: IntArray, values: AnyArray, is_open: int) -> AnyArray:
 def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:
     """Distribute masses over slots of size one, with at most two columns per slot.
 
-    A slot holds its own column and a part of one heavier column. The sweep runs in all rows at
-    once, over light columns (mass at most one) and heavy ones. While the current heavy column has
-    more than one left, it fills the next light slot. Then its own slot is filled by the next heavy
-    column.
+    A slot contains its own column and a part of one heavier column. The sweep processes all rows at
+    once. The sweep visits light columns (mass at most one) and heavy columns. While the current
+    heavy column has a remaining mass above one, it fills the next light slot. Then the next heavy
+    column fills the slot of this column.
     """
     n_rows, n_slots = mass.shape
-    order = np.argsort(mass > 1, axis=1, kind="stable")  # light columns first
+    order = np.argsort(mass > 1, axis=1, kind="stable")  # light columns (mass at most one) first
     light = np.zeros(n_rows, dtype=np.intp)
     n_light = (mass <= 1).sum(axis=1)
     heavy = n_light.copy()

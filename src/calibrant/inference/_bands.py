@@ -14,9 +14,9 @@ from calibrant.notions import Claim, Claims
 def binomial_band(table: BinTable, level: float) -> tuple[FloatArray, FloatArray]:
     """Return exact quantiles of ``Binomial(rows, mean score) / rows`` per cell, NaN if empty.
 
-    If scores differ within a bin, the count is a sum of different coins, which varies less, so the
-    band is too wide rather than too narrow. Weights are rounded down to whole rows; scale them to
-    the effective number of rows first.
+    If scores differ within a bin, the count varies less than a binomial count, so the band is
+    conservative. Weights are rounded down to whole rows; scale them to the effective number of rows
+    first.
     """
     occupied = table.weight > 0
     rows = np.where(occupied, np.maximum(np.floor(table.weight), 1.0), 1.0)
@@ -42,7 +42,7 @@ def resampled_band(
         occupied = table.weight[claim.index] > 0
         if occupied.any():
             drawn = _frequencies(claim, table, n_resamples, generator)[:, occupied]
-            # Frequencies are discrete: use quantiles that were drawn, without interpolation.
+            # Frequencies are discrete, so quantiles are not interpolated.
             low[claim.index, occupied] = np.quantile(drawn, tail, axis=0, method="lower")
             high[claim.index, occupied] = np.quantile(drawn, 1.0 - tail, axis=0, method="higher")
     return low, high
@@ -51,7 +51,7 @@ def resampled_band(
 def _frequencies(
     claim: Claim, table: BinTable, n_resamples: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Mean outcome per resample and bin, (n_resamples, n_bins); NaN for empty bins."""
+    """Return the mean outcome per resample and bin, NaN for empty bins."""
     place = table.bins.assign(claim.score, claim.index)
     # All outcomes of ``step`` resamples are in memory at once.
     step = max(1, WORK_MEMORY // max(1, len(place)))
@@ -69,7 +69,7 @@ def _frequencies(
 def _draw_hits(claim: Claim, count: int, generator: np.random.Generator) -> FloatArray:
     """Weight of the positive outcomes of each entry, (count, n).
 
-    A row has one outcome whatever its weight. A cell of scores has one outcome per row in it.
+    A row has one outcome, regardless of its weight. A cell of scores has one outcome per row in it.
     """
     score, size = np.clip(claim.score, 0.0, 1.0), (count, len(claim.score))
     if claim.ends is None or claim.is_weighted:

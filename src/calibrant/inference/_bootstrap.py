@@ -55,7 +55,8 @@ def bootstrap_interval(
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the probabilities of class 1 of a binary
+        problem.
     n_resamples : int, default 1000
         Number of resamples.
     level : float, default 0.95
@@ -63,7 +64,7 @@ def bootstrap_interval(
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. All positive weights must be equal. Rows with weight 0 are left out.
+        Row weights. All positive weights must be equal. Rows with weight 0 are excluded.
     classes : array-like of labels, optional
         Labels of the columns.
     groups : array-like of shape (n,), optional
@@ -77,11 +78,11 @@ def bootstrap_interval(
     Returns
     -------
     Interval
-        ``guarantee`` is "asymptotic", or "finite-sample" for the accuracy without groups. It is
-        "heuristic" in four cases: the resamples have a bias of more than a quarter of their
-        standard deviation, a few rows contribute most of the variance of a log-loss or Brier score,
-        no row differs from the others, or there are fewer than 30 groups. ``note`` explains the
-        second and the third case.
+        ``guarantee`` is "asymptotic", or "finite-sample" for the accuracy without groups.
+        ``guarantee`` is "heuristic" if the resamples have a bias of more than a quarter of their
+        standard deviation, or if a few rows contribute most of the variance of a log-loss or Brier
+        score. It is also "heuristic" if no row differs from the others, or if there are fewer than
+        30 groups. ``note`` explains the second and the third case.
 
     See Also
     --------
@@ -96,26 +97,26 @@ def bootstrap_interval(
     level)/2. This is the percentile interval, centered at T and stretched by :math:`a =
     \frac{t_{n-1}}{z} \sqrt{\frac{n}{n-1}}`, because the spread is estimated from n rows, or groups.
 
-    Intervals of the log-loss and the Brier score are widened in two ways. They are at least as wide
-    as for labels drawn from the predictions, because a few rows without an error contain little
-    information about errors. They also follow Hall's transformation for skewed losses: a sample
-    without large errors also underestimates the spread. The interval of the accuracy is the exact
-    one of Clopper and Pearson, without resampling.
+    Intervals of the log-loss and the Brier score are widened in two ways. The intervals are at
+    least as wide as for labels drawn from the predictions, because a few rows without an error
+    contain little information about errors. The intervals also follow Hall's transformation for
+    skewed losses, because a sample without large errors also underestimates the spread. The
+    interval of the accuracy is the exact one of Clopper and Pearson, without resampling.
 
     The bootstrap cannot account for events that are not in the sample. Confident errors are rare
     and costly. Samples without such a row give intervals that are too low, and no interval of an
-    unbounded mean avoids this (Bahadur & Savage 1956). The two corrections above make it rare: with
-    10 rows of an overconfident model (temperature 3), one interval in ten is too low; from 30 rows
-    on, the nominal share. ``docs/coverage.md`` has simulated coverages.
+    unbounded mean avoids this (Bahadur & Savage 1956). With the two corrections, this is rare. With
+    10 rows of an overconfident model (temperature 3), one interval in ten is too low. From 30 rows
+    on, it is the nominal share. :doc:`/evidence/coverage` has simulated coverages.
 
-    The plug-in calibration error (any ``norm``, without ``debias=True``) raises ValueError. It is a
-    sum of absolute values, so sampling noise increases it, by up to ``0.4 sqrt(n_bins / n)`` for a
-    calibrated model. Resampled rows contain duplicates, which increase the noise again: the
-    bootstrap adds the bias a second time instead of estimating it, and an interval around the error
-    may not even contain the true error.
+    The plug-in calibration error (any ``norm``, without ``debias=True``) raises ValueError. This
+    error is a sum of absolute values, so sampling noise increases the error, by up to ``0.4
+    sqrt(n_bins / n)`` for a calibrated model. Resampled rows contain duplicates, which increase the
+    noise again. So the bootstrap adds the bias a second time instead of estimating it, and an
+    interval around the error may not even contain the true error.
 
     The cost is O(n_resamples) evaluations of the metric. The log-loss and the Brier score are
-    evaluated once; their resamples are means of n losses.
+    evaluated once, because their resamples are means of n losses.
 
     References
     ----------
@@ -171,9 +172,9 @@ def _interval(
 ) -> Interval:
     """Return the interval of an estimate from its resampled values."""
     error = float(drawn.std(ddof=1))
-    # Means of equal losses differ by round-off only, which is no spread.
+    # Means of equal losses differ only by round-off, so their spread is zero.
     error = error if error > ROUND_OFF * max(1.0, abs(estimate)) else 0.0
-    # Quantiles around the mean of the resamples, because the estimate is the center of the
+    # Center the quantiles at the mean of the resamples, because the estimate is the center of the
     # interval.
     ends = np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
     ends = _few_rows_factor(draw.n_units, level) * ends
@@ -216,7 +217,7 @@ def _frequency_interval(
 
 
 def _few_rows_factor(n_rows: int, level: float) -> float:
-    """Factor for Student's instead of the normal quantile, and for dividing by n - 1."""
+    """Return the factor for Student's instead of the normal quantile, and for dividing by n - 1."""
     if n_rows < 2:
         return 1.0
     student, normal = stdtrit(n_rows - 1, (1 + level) / 2), ndtri((1 + level) / 2)
@@ -224,7 +225,7 @@ def _few_rows_factor(n_rows: int, level: float) -> float:
 
 
 def _is_score(metric: Metric) -> bool:
-    """Whether the metric is a built-in proper score, which is a mean over rows."""
+    """Return whether the metric is a built-in proper score, which is a mean over rows."""
     return metric is METRICS.get(metric.name) and metric.name in SCORES
 
 
@@ -241,8 +242,8 @@ def _widened_ends(
     level: float,
 ) -> FloatArray:
     """Widen the ends for the variance that the model predicts and for skewed losses."""
-    # The variance under the model is a lower bound. Without any spread in the sample there is no
-    # shape to stretch, so the interval is symmetric.
+    # The variance under the model is a lower bound. If the resamples have no spread, the interval
+    # is symmetric.
     if expected.error > error:
         normal = _few_rows_factor(draw.n_units, level) * ndtri((1 + level) / 2) * expected.error
         ends = ends * (expected.error / error) if error > 0 else np.array([-normal, normal])
@@ -251,7 +252,7 @@ def _widened_ends(
 
 
 def _spread_note(losses: FloatArray | None, error: float) -> str:
-    """Explain why the interval may be too short: no variation, or a few rows decide."""
+    """Explain why the interval may be too short: no variation, or a few influential rows."""
     if error == 0:
         return "all rows give the same value, so these rows cannot show how much it varies"
     if losses is None:
@@ -270,8 +271,8 @@ def _raise_if_plug_in(metric: Metric) -> None:
     options = metric.binned_options
     if options is not None and not options.get("debias"):
         raise ValueError(
-            "The bootstrap is not valid for a plug-in calibration error: its bias does not vanish, "
-            "and resampling adds the same bias again. For an interval use "
+            "The bootstrap is not valid for a plug-in calibration error, because the error is "
+            "biased and resampling adds the same bias again. For an interval use "
             "debiased_interval(y_true, y_prob) or calibration_gain(y_true, y_prob); for a p-value "
             "use consistency_test(y_true, y_prob)."
         )
@@ -292,13 +293,13 @@ class RowDraws:
             self.groups = np.split(order, np.cumsum(counts)[:-1])
             if len(self.groups) < 2:
                 raise ValueError(
-                    "All rows belong to one group, but the cluster bootstrap needs at least two. "
-                    "Pass groups=None if rows are independent."
+                    "All rows belong to one group, but the cluster bootstrap needs at least two "
+                    "groups. Pass groups=None if rows are independent."
                 )
 
     @property
     def has_few_groups(self) -> bool:
-        """Whether there are too few groups to estimate how much they vary."""
+        """Whether there are too few groups to estimate the variance between groups."""
         return self.groups is not None and len(self.groups) < _FEW_GROUPS
 
     @property

@@ -23,8 +23,8 @@ class CellBinomials:
     """Counts per bin if a row has one claim: sums of binomial variables, one per cell of scores.
 
     All rows of a cell get its mean score. This leaves the means of the counts unchanged and
-    overestimates their variances by less than the squared width of the cell, per row. O(cells) per
-    draw, whatever the number of rows.
+    overestimates their variances by less than the squared width of the cell, per row. A draw takes
+    O(cells) time, for any number of rows.
     """
 
     reusable = True
@@ -51,8 +51,8 @@ class CellBinomials:
 class ChunkDraws:
     """Counts per bin if a row has several claims: labels are drawn in each chunk and counted.
 
-    The seed of a chunk depends on its first row. Otherwise the draws are as in memory. One pass
-    over the chunks makes all draws of a portion.
+    The seed of a chunk depends on its first row. Otherwise, the draws are the same as for rows in
+    memory. One pass over the chunks makes all draws of a portion.
     """
 
     reusable = False

@@ -1,11 +1,12 @@
 """Classical tests of binary calibration: mean, Spiegelhalter, Hosmer-Lemeshow, KS and Kuiper.
 
-All tests are conditional on the scores. They assume independent rows that the model was not fitted
-on. With several claims (binary problems, one per class or rank) the smallest p-value is multiplied
-by the number of claims (Bonferroni), and the statistic is that of the claim with this p-value.
+All tests are conditional on the scores. The tests assume independent rows that the model was not
+fitted on. With several claims (binary problems, one per class or rank) the smallest p-value is
+multiplied by the number of claims (Bonferroni), and the statistic is that of the claim with this
+p-value.
 
-A row has one label whatever its weight. Tests are scaled by the standard deviation of the weighted
-sum, so only ratios of weights matter.
+A row has one label, regardless of its weight. Tests are scaled by the standard deviation of the
+weighted sum, so only ratios of weights matter.
 """
 
 from __future__ import annotations
@@ -26,23 +27,22 @@ from calibrant.inference._draws import poisson_binomial
 from calibrant.inference._results import CalibrationTestResult, monte_carlo_p_value
 from calibrant.inference._rows import squared_weights
 from calibrant.inference._small_counts import FEW_COUNTS, NullDraws
-from calibrant.metrics._ks import ks_path
+from calibrant.metrics.ks import ks_path
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion, claims_of
 
 _LEAST_DRAWS, _DRAWS_PER_CLAIM = 2_000, 100
-"""Draws of the null distribution. 100 per claim: with Bonferroni's correction, the smallest
-possible p-value stays at or below 0.01.
-"""
+"""Number of draws of the null distribution. There are 100 draws per claim, so the smallest possible
+p-value after Bonferroni's correction is at most 0.01. """
 
 _FEW_EXPECTED = 5.0
-"""Cochran's rule: chi-squared is inaccurate with fewer expected outcomes of a kind per group."""
+"""Cochran's rule. With fewer expected outcomes of a kind per group, chi-squared is inaccurate."""
 
 
 class _Outcome(NamedTuple):
     """Statistic, p-value and guarantee of the test of one claim.
 
-    ``draw`` returns statistics of drawn outcomes. It is set if counts are too small for the limit
-    distribution.
+    ``draw`` returns statistics of drawn outcomes. ``draw`` is set if counts are too small for the
+    limit distribution.
     """
 
     statistic: float
@@ -71,10 +71,10 @@ def mean_test(
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "top-label"
-        Type of calibration: "top-label" tests each predicted class, "class-wise" the frequency of
-        each class, "confidence" all rows together. See `calibrant.notions`.
+        Type of calibration: "top-label" tests each predicted class, "class-wise" tests the
+        frequency of each class, and "confidence" tests all rows together. See `calibrant.notions`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
@@ -85,7 +85,7 @@ def mean_test(
     Returns
     -------
     CalibrationTestResult
-        A small p-value is evidence against calibration. A large one does not show calibration.
+        A small p-value is evidence against calibration. A large p-value does not show calibration.
 
     See Also
     --------
@@ -135,7 +135,7 @@ def spiegelhalter_test(
     Returns
     -------
     CalibrationTestResult
-        A small p-value is evidence against calibration. A large one does not show calibration.
+        A small p-value is evidence against calibration. A large p-value does not show calibration.
 
     See Also
     --------
@@ -150,8 +150,8 @@ def spiegelhalter_test(
 
     which is standard normal under calibration. The p-value is two-sided. O(n).
 
-    The test detects scores that are too extreme or not extreme enough. It misses errors below and
-    above 1/2 that cancel, and all errors at 1/2.
+    The test detects scores that are too extreme or not extreme enough. The test misses errors below
+    and above 1/2 that cancel, and all errors at 1/2.
 
     The normal limit is inaccurate for few rows and for scores near 0 and 1. If the variance of the
     number of outcomes, :math:`\sum_i f_i (1 - f_i)` with rows weighted by :math:`(1 - 2 f_i)^2`, is
@@ -199,7 +199,7 @@ def hosmer_lemeshow_test(
     Returns
     -------
     CalibrationTestResult
-        A small p-value is evidence against calibration. A large one does not show calibration.
+        A small p-value is evidence against calibration. A large p-value does not show calibration.
         ``guarantee`` is "heuristic" if a group expects fewer than five outcomes of either kind.
 
     See Also
@@ -256,7 +256,7 @@ def ks_test(
     Returns
     -------
     CalibrationTestResult
-        A small p-value is evidence against calibration. A large one does not show calibration.
+        A small p-value is evidence against calibration. A large p-value does not show calibration.
 
     See Also
     --------
@@ -274,8 +274,8 @@ def ks_test(
 
     If :math:`\sum_i f_i (1 - f_i)` is below 20, the limit is inaccurate, and the p-value is
     computed from at least 1,999 draws of the outcomes and is exact (Monte Carlo). Otherwise the
-    p-value is that of the limit. It is conservative, because the maximum of a sum of few steps is
-    smaller than that of a Brownian motion.
+    p-value is that of the limit. The limit is conservative, because the maximum of a sum of few
+    steps is smaller than that of a Brownian motion.
 
     References
     ----------
@@ -312,7 +312,7 @@ def kuiper_test(
     Returns
     -------
     CalibrationTestResult
-        A small p-value is evidence against calibration. A large one does not show calibration.
+        A small p-value is evidence against calibration. A large p-value does not show calibration.
 
     See Also
     --------
@@ -373,10 +373,10 @@ def _redrawn(outcome: _Outcome, n_claims: int, n_draws: int) -> _Outcome:
 
 
 def _has_few(claim: Claim, factor: FloatArray | float = 1.0) -> bool:
-    """Whether the normal limit of a sum of ``factor * outcome`` is inaccurate.
+    """Return whether the normal limit of a sum of ``factor * outcome`` is inaccurate.
 
-    With equal weights and factors this means that the variance of the number of outcomes is below
-    20.
+    With equal weights and factors, it is inaccurate if the variance of the number of outcomes is
+    below 20.
     """
     squares = squared_weights(claim) * factor**2
     variance = claim.score * (1.0 - claim.score)
@@ -390,14 +390,17 @@ def _has_few(claim: Claim, factor: FloatArray | float = 1.0) -> bool:
 def _spread(claim: Claim, factor: FloatArray | float = 1.0) -> float:
     """Standard deviation of the weighted sum of ``factor * outcome`` under calibration.
 
-    A row has one label whatever its weight, so weights enter squared.
+    A row has one label, regardless of its weight, so weights enter squared.
     """
     variance = squared_weights(claim) @ (factor**2 * claim.score * (1.0 - claim.score))
     return float(np.sqrt(variance))
 
 
 def _in_spreads(excess: float, spread: float) -> float:
-    """Express an excess in standard deviations; infinite if a certain prediction was wrong."""
+    """Express an excess in standard deviations.
+
+    The result is infinite if a certain prediction was wrong.
+    """
     if spread > 0:
         return float(abs(excess) / spread)
     return np.inf if abs(excess) > 0 else 0.0
@@ -445,7 +448,8 @@ def _of_limit(
     """Return the outcome by the limit distribution, with draws attached if counts are small."""
     if not _has_few(claim, factor):
         return _Outcome(statistic, p_value)
-    if claim.ends is not None:  # there are cells of scores and no rows to draw outcomes for
+    # Chunked data have cells of scores, so outcomes cannot be drawn for rows.
+    if claim.ends is not None:
         return _Outcome(statistic, p_value, "heuristic")
     return _Outcome(statistic, p_value, draw=draw)
 
@@ -465,7 +469,8 @@ def _hosmer_lemeshow(claim: Claim, *, n_bins: int, n_fitted: int) -> _Outcome:
     pairs = zip(observed - expected, np.sqrt(variance), strict=True)
     parts = [_in_spreads(excess, spread) for excess, spread in pairs]
     statistic = float(np.sum(np.square(parts)))
-    # On training rows the limit has two degrees of freedom less (Hosmer & Lemeshow 1980).
+    # On training rows, the limit distribution has two fewer degrees of freedom (Hosmer & Lemeshow
+    # 1980).
     n_free = max(1, len(rows) - n_fitted)
     fewest = (effective * np.minimum(rate, 1 - rate)).min()
     guarantee = "heuristic" if fewest < _FEW_EXPECTED else "asymptotic"
@@ -515,8 +520,8 @@ def distance_tail(x: float) -> float:
     if np.isinf(x):
         return 0.0
     k = np.arange(100)
-    # Reflection principle: 2 (P(W > x) - P(W > 3x) + ...) for each of the two sides. For x >= 0.1
-    # the terms that follow the first 100 are below round-off.
+    # Reflection principle: 2 (P(W > x) - P(W > 3x) + ...) for each of the two sides. For x >= 0.1,
+    # all terms after the first 100 are below round-off.
     return float(np.clip(4 * ((-1.0) ** k @ ndtr(-(2 * k + 1) * x)), 0.0, 1.0))
 
 

@@ -13,7 +13,7 @@ from calibrant.inference._results import Interval, check_level
 def confidence_gap(
     y: IntArray, proba: FloatArray, weight: FloatArray | None = None, *, level: float = 0.95
 ) -> Interval:
-    r"""Return mean confidence minus accuracy with its interval; positive if overconfident.
+    r"""Return mean confidence minus accuracy, positive if overconfident, with its interval.
 
     With :math:`d_i = \max_k p_{ik} - 1[y_i = \arg\max_k p_{ik}]` of mean :math:`\bar d` and
     standard deviation s, and confidences f, the interval is :math:`\bar d \pm t_{n-1}
@@ -26,7 +26,8 @@ def confidence_gap(
     difference = top - (proba.argmax(axis=1) == y)
     each = np.ones(len(y)) if weight is None else effective_weights(np.asarray(weight))
     rows, gap = float(each.sum()), float(np.average(difference, weights=each))
-    # A single row has no variance; differences lie in [-1, 1], so 1 is the largest possible one.
+    # A single row has no variance. Differences lie in [-1, 1], so the largest possible variance is
+    # 1.
     spread = float(each @ (difference - gap) ** 2 / (rows - 1)) if rows > 1 else 1.0
     expected = float(np.average(top * (1 - top), weights=each))
     return gap_interval(rows, gap, spread, expected, level)

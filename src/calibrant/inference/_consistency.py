@@ -30,7 +30,7 @@ from calibrant.metrics.registry import Metric, MetricLike, as_metric, metric_lab
 from calibrant.notions import Claims, Notion, as_notion
 
 _PORTIONS = 20
-"""Minimum number of portions of resamples; a progress bar advances once per portion."""
+"""Minimum number of portions of resamples. A progress bar advances once per portion."""
 
 
 def consistency_test(
@@ -50,14 +50,14 @@ def consistency_test(
     r"""Test calibration by resampling labels from the predictions.
 
     The test compares a calibration error of the data with the errors of labels that are drawn from
-    the predicted probabilities. It answers whether the error exceeds sampling noise.
+    the predicted probabilities. The test shows whether the error exceeds sampling noise.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     metric : str, callable ``(y, p) -> float`` or Metric, default "conf_ece"
         "conf_ece", "cw_ece", "tl_ece", "mce", the name of any metric ("ks_error",
         "smooth_calibration_error", ...), or a function of column codes and probabilities. Large
@@ -72,7 +72,8 @@ def consistency_test(
     n_bins : int, default 15
         Number of bins of the errors that are passed by name.
     notion : str or Notion, optional
-        Type of calibration, for example ``notion="class-owl"``. By default that of the metric.
+        Type of calibration, for example ``notion="class-owl"``. By default, it is the type of the
+        metric.
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
@@ -99,17 +100,17 @@ def consistency_test(
 
     .. math:: p = \frac{1 + \#\{b : T^*_b \ge T - 10^{-12}\}}{1 + B}.
 
-    ``metric="conf_ece"`` is the p-conf-ECE of Kull 2019, ``metric="cw_ece"`` the p-cw-ECE.
+    ``metric="conf_ece"`` is the p-conf-ECE of Kull 2019, and ``metric="cw_ece"`` is the p-cw-ECE.
 
-    The test is exact: under the null hypothesis the data and the resamples are exchangeable. The
-    p-value is therefore at most a level with at most that probability, for every n and B (Barnard's
-    Monte Carlo test). For types of calibration with one claim per row (confidence, top-label, ...),
-    the null hypothesis is that outcomes are draws from the scores. Their counts per bin are drawn
-    from the exact Poisson-binomial distribution, without labels. With several claims per row
-    (class-wise), labels are drawn, and the null hypothesis is canonical calibration.
+    The test is exact, because the data and the resamples are exchangeable under the null
+    hypothesis. So the p-value is at most alpha with probability at most alpha, for every n and B
+    (Barnard's Monte Carlo test). For types of calibration with one claim per row (confidence,
+    top-label, ...), the null hypothesis is that outcomes are draws from the scores. Their counts
+    per bin are drawn from the exact Poisson-binomial distribution, without labels. With several
+    claims per row (class-wise), labels are drawn, and the null hypothesis is canonical calibration.
 
     For chunked scores, such as dask arrays, only errors of equal-width bins can be tested. With one
-    claim per row, scores are grouped into cells (docs/howto-large-data.md), so the distribution of
+    claim per row, scores are grouped into cells (:doc:`/guide/large-data`), so the distribution of
     the counts is accurate up to the width of a cell. With several claims, labels are drawn in each
     chunk with numbers that depend on the chunking, and their counts are added.
 
@@ -200,14 +201,14 @@ def _result(
 def _chunked_options(
     metric: MetricLike, notion: str | Notion | None, n_bins: int
 ) -> dict[str, Any]:
-    """Return the binning options of a metric for chunked rows; raise if it needs rows in memory."""
+    """Return the binning options of a metric, or raise if the metric needs rows in memory."""
     options = as_metric(metric).binned_options
     if options is None or options.get("bins") or options.get("strategy", "uniform") != "uniform":
         raise TypeError(
-            f"The consistency test of chunked scores (dask arrays, files) needs an error of "
-            f"equal-width bins ('conf_ece', 'cw_ece', 'tl_ece' or 'mce'), got "
-            f"{metric_label(metric)!r}. Load the rows, or some of them, first, for example with "
-            f"y_prob.compute()."
+            "The consistency test of chunked scores (dask arrays, files) needs an error of "
+            "equal-width bins ('conf_ece', 'cw_ece', 'tl_ece' or 'mce'), got "
+            f"{metric_label(metric)!r}. Load some or all rows first, for example with "
+            "y_prob.compute()."
         )
     override = {} if notion is None else {"notion": notion}
     return {"n_bins": n_bins, **options, **override}
@@ -229,7 +230,7 @@ def _with_options(
 
 @dataclass(frozen=True, eq=False)
 class _CountNull:
-    """Null distribution of a binned error: only the outcome counts of its table are random."""
+    """Null distribution of a binned error. Only the outcome counts of its table are random."""
 
     table: BinTable
     norm: dict[str, Any]
@@ -272,7 +273,7 @@ class _CountNull:
 
 @dataclass(frozen=True, eq=False)
 class _LabelNull:
-    """Null distribution of any metric: it is evaluated for each draw of labels."""
+    """Null distribution of any metric, which is evaluated for each draw of labels."""
 
     proba: FloatArray
     metric: Metric

@@ -54,7 +54,7 @@ class CalibrationBand(ShortRepr, AsText):
     guarantee: str = "finite-sample"
 
     def __call__(self, score: Any) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper bounds of the true probability scores the given scores."""
+        """Return lower and upper bounds of the true probability at the given scores."""
         scores = np.asarray(score, dtype=np.float64)
         low = np.append(0.0, self.low)[np.searchsorted(self.stop, scores, side="right")]
         high = np.append(self.high, 1.0)[np.searchsorted(self.start, scores, side="left")]
@@ -62,7 +62,10 @@ class CalibrationBand(ShortRepr, AsText):
 
     @property
     def excludes_calibration(self) -> bool:
-        """Whether the diagonal leaves the band, which rejects calibration at level 1 - level."""
+        """Whether the diagonal leaves the band.
+
+        If so, calibration is rejected at level 1 - level.
+        """
         return bool((self.low > self.stop).any() or (self.high < self.start).any())
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,7 +107,7 @@ def calibration_band(
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
         Type of calibration with a single claim: "confidence", "class-<k>", "rank-<r>",
         "at-most-<k>", ...
@@ -115,7 +118,7 @@ def calibration_band(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. All positive weights must be equal. Rows with weight 0 are left out.
+        Row weights. All positive weights must be equal. Rows with weight 0 are excluded.
     classes : array-like of labels, optional
         Labels of the columns.
 
@@ -182,7 +185,7 @@ def band_of_claim(claim: Claim, level: float, n_groups: int, name: str) -> Calib
     j, k = np.triu_indices(len(last))
     alpha = (1 - level) / len(j)
     lows, highs = clopper_pearson(hits[k + 1] - hits[j], counts[k + 1] - counts[j], alpha)
-    # Bounds of all ranges j to k, then the running extremes make the bounds monotone.
+    # Compute the bounds of all ranges j to k. Running extremes then make the bounds monotone.
     low, high = np.zeros(len(last)), np.ones(len(last))
     np.maximum.at(low, k, lows)
     np.minimum.at(high, j, highs)
@@ -198,7 +201,7 @@ def band_of_claim(claim: Claim, level: float, n_groups: int, name: str) -> Calib
 
 
 def _group_ends(score: FloatArray, n_groups: int) -> Any:
-    """Last row of each group of ordered scores; tied scores stay in one group."""
+    """Return the last row of each group of ordered scores. Tied scores stay in one group."""
     n_rows = len(score)
     nominal = np.arange(1, n_groups + 1) * n_rows // n_groups - 1
     # Move each end to the last row with the same score.

@@ -44,16 +44,17 @@ def cutoff_interval(
     Notes
     -----
     A row with outcome 1 contributes :math:`1 - f`, a row with outcome 0 contributes :math:`-f`.
-    Consider the share of rows with outcome 1 and scores up to t, and the same for outcome 0. By the
-    inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, each differs from its
-    expectation by at most :math:`\epsilon = \sqrt{\log(4 / \alpha) / 2n}` at all t simultaneously,
-    with probability :math:`1 - \alpha / 2`. The residual of an interval of scores is a difference
-    of two such shares, with weights that move from one to zero, so it is off by at most :math:`4
-    \epsilon`. The interval is therefore the estimate :math:`\pm 4 \epsilon`. With several claims
-    each gets an equal part of :math:`\alpha`, and claims have the same weights as in the estimate.
+    Consider the share of rows with outcome 1 and scores up to t, and the same for outcome 0. With
+    probability :math:`1 - \alpha / 2`, each share differs from its expectation by at most
+    :math:`\epsilon = \sqrt{\log(4 / \alpha) / 2n}` at all t simultaneously. This is the inequality
+    of Dvoretzky, Kiefer and Wolfowitz with Massart's constant. The residual of an interval of
+    scores is a difference of two such shares, with weights that decrease from one to zero. So its
+    error is at most :math:`4 \epsilon`. The interval is therefore the estimate :math:`\pm 4
+    \epsilon`. With several claims, each claim gets an equal part of :math:`\alpha`, and claims have
+    the same weights as in the estimate.
 
-    The interval is wide: :math:`\pm 0.06` at 10,000 rows. Rows must be independent and have unit
-    weights. O(n log n).
+    The interval is wide, for example :math:`\pm 0.06` for 10,000 rows. Rows must be independent and
+    have unit weights. O(n log n).
 
     References
     ----------

@@ -21,7 +21,7 @@ _MOST_QUANTITIES = 100
 # Up to this many rows per quantity, looping over pairs of rows is cheaper than over pairs of
 # quantities.
 _ROWS_PER_QUANTITY = 10
-# Up to this many joint cells, counts are kept for all cells; beyond, for occupied cells only.
+# Up to this many joint cells, counts are stored for all cells. With more, only for occupied cells.
 _JOINT_CELLS = 2**16
 # Minimum number of rows per quantile bin; claims with few rows get fewer bins.
 _ROWS_PER_BIN = 5
@@ -44,15 +44,15 @@ def debiased_interval(
 ) -> Interval:
     r"""Estimate the debiased L2 calibration error with a confidence interval.
 
-    The estimate is that of ``expected_calibration_error(norm=2, debias=True)``, except that it is
-    floored at 0 per class or rank and not per claim. Lower is better; 0 means calibrated.
+    The estimate equals ``expected_calibration_error(norm=2, debias=True)``, except that the floor
+    at 0 applies to classes or ranks instead of claims. Lower is better, and 0 means calibrated.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem. For
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem. For
         class-wise types of calibration, rows need not sum to one.
     notion : str or Notion, default "confidence"
         Type of calibration, see `calibrant.notions`.
@@ -67,18 +67,18 @@ def debiased_interval(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. They are scaled to the effective number of rows (Kish).
+        Row weights. Weights are scaled to the effective number of rows (Kish).
     classes : array-like of labels, optional
         Labels of the columns.
 
     Returns
     -------
     Interval
-        ``standard_error`` is that of the squared error, without the corrections for few rows.
-        ``note`` states the share of rows that are not in the estimate. If no row is in it, the
-        error is not identifiable and the estimate is NaN. ``guarantee`` is "asymptotic", or
-        "heuristic" if some rows are not in the estimate or claims have fewer than ten rows on
-        average.
+        ``standard_error`` is the standard error of the squared error, without the corrections for
+        few rows. ``note`` states the share of rows that are not in the estimate. If no row is in
+        the estimate, the error is not identifiable and the estimate is NaN. ``guarantee`` is
+        "asymptotic", or "heuristic" if some rows are not in the estimate or claims have fewer than
+        ten rows on average.
 
     See Also
     --------
@@ -103,27 +103,28 @@ def debiased_interval(
     :math:`V_1` dominates for a miscalibrated model and :math:`V_2` for a calibrated one. With
     estimated means :math:`V_1` is too large by about :math:`2 V_2`, so the variance is estimated by
     :math:`s^2 = \max(V_1 - V_2, V_2)`. In bins with few rows, equal outcomes underestimate the
-    variance. It is therefore at least the variance at the rate :math:`(n_b \bar o_b + z^2/2) / (n_b
-    + z^2)` of Agresti and Coull. The squared error lies between :math:`T - z s` and
+    variance. The estimated variance is therefore at least the variance at the rate :math:`(n_b \bar
+    o_b + z^2/2) / (n_b + z^2)` of Agresti and Coull. The squared error lies between :math:`T - z s`
+    and
 
     .. math:: T + z s + \min\Big(\frac{z^2 s^2}{4T}, z \sqrt{V_2}\Big) ,
 
     and the interval consists of the square roots. The last term is needed because :math:`s` grows
-    with the error: if sampling noise makes T too small, s is too small as well.
+    with the error. If sampling noise makes T too small, s is also too small.
 
     A bin needs two rows. Claims with fewer than ``5 n_bins`` rows get fewer quantile bins, of five
-    rows each. Rows that are still alone in their bin are not in the estimate; the upper limit
-    allows them the largest error that is possible for their score. If claims are split by label,
-    the error is at least that of the same claims without the split (Jensen). Estimate and limits
-    are raised accordingly, so the interval is one of the larger of the two binned errors. Claims
-    without the split have more rows and therefore finer bins.
+    rows each. Rows that are still alone in their bin are not in the estimate. The upper limit
+    assumes the largest possible error for these rows. If claims are split by label, the error is at
+    least that of the same claims without the split (Jensen). Estimate and limits are raised
+    accordingly, so the interval estimates the larger of the two binned errors. Claims without the
+    split have more rows and therefore finer bins.
 
-    The interval is asymptotic and refers to the binned error, that is, the error after averaging
-    scores within bins. It is at most the error of the model itself. With 15 bins and a smooth error
-    the difference is below 1%; with the few bins of few rows it can be large. ``docs/coverage.md``
-    has simulated coverages. The percentile bootstrap is not valid here, see `bootstrap_interval`.
-    With several classes or ranks, covariances over joint bins are estimated in O(n K^2); with more
-    than 100 they are bounded, and the interval is wider.
+    The interval is asymptotic and refers to the binned error, which is the error after averaging
+    scores within bins. The binned error is at most the error of the model itself. With 15 bins and
+    a smooth error, the difference is below 1%. With few rows and therefore few bins, it can be
+    large. :doc:`/evidence/coverage` has simulated coverages. The percentile bootstrap is not valid
+    here, see `bootstrap_interval`. With several classes or ranks, covariances over joint bins are
+    estimated in O(n K^2). With more than 100, they are bounded, and the interval is wider.
 
     References
     ----------
@@ -189,8 +190,8 @@ def _error_limits(claims: Claims, table: BinTable, level: float) -> _Limits:
     rows = float(claims.weight.sum()) * claims.n_quantities
     first, second = _mean_variance(claims, table), _pair_variance(claims, table)
     more_first, more_second = _hidden_variances(table, float(ndtri((1 + level) / 2)))
-    # The estimate of the first variance exceeds it by twice the second. `_standard_error` corrects
-    # for this, so the correction of the first variance needs the same excess.
+    # The estimate of the first variance is too large by twice the second variance.
+    # `_standard_error` corrects for this excess, so the correction here must have the same excess.
     low, high = _square_interval(
         float(table.debiased_square.sum() / rows),
         first + more_first + 2 * more_second,
@@ -201,14 +202,15 @@ def _error_limits(claims: Claims, table: BinTable, level: float) -> _Limits:
     return _Limits(
         estimate,
         low**0.5,
-        # The estimate floors each quantity at 0, the interval only their sum.
+        # The estimate floors each quantity at 0. The interval floors only the sum of the
+        # quantities.
         float(np.fmax(min(1.0, high + _largest_uncounted(table) / rows) ** 0.5, estimate)),
         _standard_error(first, second),
     )
 
 
 def _estimate(table: BinTable) -> float:
-    """Square root of the mean over quantities that have counted rows; NaN if none has."""
+    """Return the root mean over quantities with counted rows, or NaN if there are none."""
     shape = table.n_quantities, table.n_labels
     square = np.maximum(table.debiased_square.reshape(shape).sum(axis=1), 0.0)
     counted = table.counted_weight.reshape(shape).sum(axis=1)
@@ -244,7 +246,7 @@ def _largest_uncounted(table: BinTable) -> float:
 
 
 def _is_sparse(table: BinTable) -> bool:
-    """Whether rows are missing from the estimate or claims have few rows on average."""
+    """Return whether rows are missing from the estimate or claims have few rows on average."""
     rows = table.claim_weight
     is_few = rows.sum() < _ROWS_PER_CLAIM * np.count_nonzero(rows)
     return bool(is_few or table.counted_weight.sum() < rows.sum())
@@ -279,7 +281,7 @@ def _standard_error(mean_variance: float, pair_variance: float) -> float:
 
 
 def _cell_means(table: BinTable) -> FloatArray:
-    """Mean residual of each cell, flattened; 0 if the cell has fewer than two rows."""
+    """Return the mean residual of each cell, or 0 if the cell has fewer than two rows."""
     counted = table.weight >= 2
     return np.divide(
         table.outcome - table.score, table.weight, out=np.zeros_like(table.weight), where=counted

@@ -125,17 +125,17 @@ def score_decomposition(
     r"""Decompose a proper score into miscalibration and refinement.
 
     Use it to see which part of the log-loss or Brier score recalibration can remove. The result
-    contains two decompositions: of the score of the whole probability vector, and of the binary
-    score of each claim.
+    contains two decompositions, one of the score of the whole probability vector and one of the
+    binary score of each claim.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     calibrator : calibrator, optional
-        As in `calibration_gain`; by default `StructuredScaling`.
+        The calibrator, as in `calibration_gain`. By default, it is `StructuredScaling`.
     score : {"log_loss", "brier_score"}, default "log_loss"
         The proper score. For a claim it is the binary score: ``-log`` of the probability of the
         outcome, or ``(score - outcome)^2``.
@@ -176,12 +176,12 @@ def score_decomposition(
         \underbrace{(\bar S(\bar o) - \bar S(\hat f))}_{\text{discrimination}} +
         \underbrace{\bar S(\bar o)}_{\text{uncertainty}} .
 
-    The terms of a claim are in-sample: the isotonic regression is fitted on the same rows, so
+    The terms of a claim are in-sample. The isotonic regression is fitted on the same rows, so
     miscalibration and discrimination are biased upward. For a calibrated binary model, the
     miscalibration term of the log-loss was 0.137 with 30 rows, 0.073 with 100 and 0.018 with 1,000.
-    This is 32%, 19% and 5% of the discrimination; with ten classes 46%, 33% and 11%. Tied scores
-    are grouped. Logarithms are taken of probabilities clipped to ``[1e-12, 1 - 1e-12]``. O(n log n)
-    per claim.
+    These values are 32%, 19% and 5% of the discrimination. With ten classes, they are 46%, 33% and
+    11%. Tied scores are grouped. Logarithms are taken of probabilities clipped to ``[1e-12, 1 -
+    1e-12]``. O(n log n) per claim.
 
     References
     ----------

@@ -2,8 +2,8 @@
 
 Rows are independent. If a type of calibration makes one claim per row, the outcome counts of
 different cells are independent Poisson-binomial variables, which are drawn from their exact
-distribution. If it makes several claims, the single label of a row decides all of them, and columns
-are drawn with alias tables.
+distribution. If a row has several claims, its single label determines all of them, and columns are
+drawn with alias tables.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ def count_draws(claims: Claims, bins: BinRule) -> CountDraws:
 
 
 class CellLaws:
-    """One claim per row: independent Poisson-binomial counts, drawn by inverting their
-    distribution.
+    """Independent Poisson-binomial counts for one claim per row, drawn by inversion.
 
     O(n log^2 n) time once, then O(cells log n) per draw.
     """
@@ -71,13 +70,14 @@ class CellLaws:
         drawn = np.zeros((size, self.n_cells))
         uniform = generator.random((len(self._laws), size))
         for u, (index, law) in zip(uniform, self._laws, strict=True):
-            # Without the last value, which is 1 only up to round-off, no count exceeds the rows.
+            # Omit the last value, which is 1 only up to round-off, so no count exceeds the number
+            # of rows.
             drawn[:, index] = np.searchsorted(law[:-1], u, side="right")
         return drawn
 
 
 class CellDraws:
-    """Several claims per row: a column is drawn for each row and counted in its cell.
+    """Counts for several claims per row: a column is drawn for each row and counted in its cell.
 
     A draw takes about 6 to 11 ns per row, 2 to 4 ns with compiled loops.
     """
@@ -85,7 +85,8 @@ class CellDraws:
     def __init__(self, claims: Claims, bins: BinRule) -> None:
         self.claims, self.bins = claims, bins
         self.n_cells = claims.n_claims * bins.n_bins
-        # The smallest integer type keeps the tables small: 256 cells per row.
+        # Use the smallest integer type to keep the tables small, because they have 256 cells per
+        # row.
         self._dtype = np.min_scalar_type(self.n_cells + 1)
         n_slots = slots_of(claims.n_quantities) + N_BYTES * self._dtype.itemsize // _SLOT_BYTES
         self._tables = AliasRows(claims.n_rows, n_slots, self._make)
@@ -100,20 +101,20 @@ class CellDraws:
     def _numbers(self, generator: np.random.Generator, size: int) -> Iterator[ByteDraws]:
         """Yield the tables of blocks of rows together with random numbers for them."""
         for _, *tables in self._tables:
-            # A random number is one byte, an eighth of an element.
+            # A random number takes one byte, which is an eighth of an element.
             for rows in row_blocks(len(tables[0]), size, elements=8 * CALL_BLOCK):
                 cells, threshold, others = (table[rows] for table in tables)
                 first = random_bytes(generator, len(cells), size)
-                # Open draws need a second number. It is a hash of the key and of their place, so
-                # only the few open draws cost time.
+                # Open draws need a second random number. This number is a hash of the key and the
+                # position, so only the few open draws take time.
                 key = int(generator.integers(2**64, dtype=np.uint64))
                 yield (cells, threshold, others), first, key
 
     def _make(self, rows: slice) -> tuple[AnyArray, ...]:
         """Build the tables of some rows, with the cell of each column.
 
-        Two extra cells count the rows of which no claim has the outcome, and the draws that a byte
-        leaves open.
+        Two extra cells count the rows without a positive outcome, and the draws that a byte leaves
+        open.
         """
         block = self.claims.select(rows)
         whole, threshold, columns = byte_tables(with_rest(block.score, self.claims.n_columns))
@@ -146,7 +147,7 @@ class LabelDraws:
 
 
 class AliasRows:
-    """Alias tables of row blocks: stored if they are small, otherwise rebuilt at each pass."""
+    """Alias tables of row blocks. Small tables are stored, others are rebuilt at each pass."""
 
     def __init__(
         self, n_rows: int, n_slots: int, make: Callable[[slice], tuple[AnyArray, ...]]
@@ -186,7 +187,7 @@ def random_bits(generator: np.random.Generator, size: int, n_rows: int) -> AnyAr
     """Draw random 32-bit numbers, (size, n_rows).
 
     If the generator splits 64-bit numbers into halves, as most do, 64-bit numbers are drawn
-    instead. They give the same numbers in half the time.
+    instead. The random numbers are the same, but drawing takes half the time.
     """
     if size * n_rows % 2 or not _halves_numbers(generator.bit_generator):
         return generator.integers(0, 2**32, (size, n_rows), dtype=np.uint32)
@@ -196,7 +197,7 @@ def random_bits(generator: np.random.Generator, size: int, n_rows: int) -> AnyAr
 
 
 def _halves_numbers(source: np.random.BitGenerator) -> bool:
-    """Whether 32-bit numbers are the halves of 64-bit numbers, and no half is pending."""
+    """Return whether 32-bit numbers are halves of 64-bit numbers, and no half is pending."""
     is_split = isinstance(source, np.random.PCG64) and byteorder == "little"
     return is_split and not source.state["has_uint32"]
 

@@ -34,19 +34,19 @@ INTERVALS = {
 }
 """The quantity that an interval estimates and its method, by the name of the interval."""
 
-_NAMES = {"log_loss": "log-loss", "brier_score": "Brier score"}
+_NAMES = {"log_loss": "log-loss", "brier_score": "Brier score", "decision_cost": "mean cost"}
 
 
 @dataclass(frozen=True)
 class Gain(AsText):
     r"""Improvement of a proper score by calibration, on held-out rows.
 
-    The gain is the mean score before minus the mean score after calibration; a positive gain is an
+    The gain is the mean score before minus the mean score after calibration. A positive gain is an
     improvement. Returned by `calibration_gain`, and stored as ``gain_`` by `AutoCalibration`.
 
     Attributes
     ----------
-    score : {"log_loss", "brier_score"}
+    score : {"log_loss", "brier_score", "decision_cost"}
         Name of the score.
     gain : float
         Mean score before minus mean score after calibration. Positive if calibration helps.
@@ -67,7 +67,7 @@ class Gain(AsText):
     p_value : float
         One-sided p-value of the null hypothesis.
     n_samples : float
-        Number of rows; with weights, the effective number (Kish).
+        Number of rows. With weights, it is the effective number (Kish).
     null : str
         The null hypothesis.
 
@@ -82,23 +82,23 @@ class Gain(AsText):
     was fitted without this row. The gain is their mean. There are three intervals, for three
     questions:
 
-    - ``"paired"``: How much does this calibrator improve new rows? It was fitted on other rows than
-      these. The interval is :math:`\bar d \pm t_{n-1} s / \sqrt n` with s the standard deviation of
-      the d.
+    - ``"paired"``: How much does this calibrator improve new rows? The calibrator was fitted on
+      other rows. The interval is :math:`\bar d \pm t_{n-1} s / \sqrt n` with s the standard
+      deviation of the d.
     - ``"nadeau-bengio"``: How much does this method improve new rows, if fitted on as many rows as
-      in a fold? The scores are out-of-fold, and the interval is the paired one times :math:`\sqrt{1
-      + J\, n_\text{test} / n_\text{fit}}` (1.5 for five folds), because the training rows of the J
-      folds overlap, with each other and with the test rows of other folds. `compare`,
-      `AutoCalibration` and the report use it.
-    - ``"jackknife"``: How large is the calibration error, that is, the improvement by the best
+      in a fold? The scores are out-of-fold. The interval is the paired interval times
+      :math:`\sqrt{1 + J\, n_\text{test} / n_\text{fit}}` (1.5 for five folds), because the training
+      rows of the J folds overlap. `compare`, `AutoCalibration` and the report use it.
+    - ``"jackknife"``: How large is the calibration error, which is the improvement by the best
       calibrator? See `calibration_gain`.
 
-    The first two intervals extend at least 1/n to both sides. If all calibrators are the identity,
-    no d varies, but a row that is not in the sample could still have changed the mean by as much.
+    The first two intervals extend at least 1/n to both sides, and for costs 1/n times their range.
+    If all calibrators are the identity, no d varies, but a row that is not in the sample could
+    still have changed the mean by as much.
 
-    If a few confident errors, one row in a hundred, determine the log-loss, intervals of 100 and
-    500 rows miss the true gain in 12% to 25% of the cases. Nearly always the upper end is too low,
-    so a significant improvement is not reported too often.
+    If a few confident errors (one row in a hundred) determine the log-loss, intervals are too
+    short. For 100 to 500 rows, 12% to 25% of the intervals miss the true gain. Nearly always, the
+    upper end is too low, so false reports of an improvement stay rare.
 
     References
     ----------
@@ -122,12 +122,12 @@ class Gain(AsText):
 
     @property
     def statistic(self) -> float:
-        """The gain in standard errors; 0.0 if the standard error is 0."""
+        """The gain in standard errors, or 0.0 if the standard error is 0."""
         return self.gain / self.standard_error if self.standard_error else 0.0
 
     @property
-    def judgement(self) -> str:
-        """Conclusion: "good" if the interval is above 0, "bad" if it is below 0, else "mixed"."""
+    def conclusion(self) -> str:
+        """Return "good" if the interval is above 0, "bad" if it is below 0, else "mixed"."""
         if self.low > 0:
             return "good"
         return "bad" if self.high < 0 else "mixed"
@@ -150,14 +150,14 @@ class Gain(AsText):
         return _NAMES.get(self.score, self.score)
 
     def sentence(self, method: str | None = None) -> str:
-        """State the finding and the numbers; ``method`` names the calibrator."""
+        """State the finding and the numbers. ``method`` names the calibrator."""
         name, named = self._score_name, "" if method is None else f" by {method}"
         findings = {
             "good": f"Calibration{named} helps",
             "bad": f"Calibration{named} increases the {name}, so keep the original probabilities",
             "mixed": f"No significant effect of calibration{named} was detected",
         }
-        return f"{findings[self.judgement]}: {self.numbers}."
+        return f"{findings[self.conclusion]}: {self.numbers}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields and the statistic as plain values."""
@@ -174,8 +174,8 @@ class Gain(AsText):
 class LossMoments:
     """Moments of the losses of several predictions for the same rows. Moments can be added.
 
-    ``cross`` holds the cross products of the deviations of ``loss_0 - loss_j`` from their means, so
-    neither large losses nor large differences lose digits (Chan, Golub & LeVeque 1979).
+    ``cross`` contains the cross products of the deviations of ``loss_0 - loss_j`` from their means.
+    So neither large losses nor large differences lose digits (Chan, Golub & LeVeque 1979).
     """
 
     total: float
@@ -224,9 +224,11 @@ class LossMoments:
         *,
         score: str,
         level: float = 0.95,
+        scale: float = 1.0,
     ) -> Gain:
         """Gain of the predictions ``after`` over the predictions ``before``.
 
+        ``scale`` is the change of the score by a single row that the interval allows for.
         ``ratios`` are the ratios of held-out to training weight, one per fold, for out-of-fold
         predictions. Pass none for a separate test set.
         """
@@ -237,7 +239,9 @@ class LossMoments:
         error = float(np.sqrt(variance / (rows - 1))) if rows > 1 else 0.0
         gain, is_folded = means[0] - means[1], len(ratios) > 0
         error *= _overlap(ratios)
-        return gain_of(rows, means, gain, error, score=score, level=level, is_folded=is_folded)
+        return gain_of(
+            rows, means, gain, error, score=score, level=level, is_folded=is_folded, scale=scale
+        )
 
 
 def paired_gain(
@@ -248,10 +252,11 @@ def paired_gain(
     *,
     score: str,
     level: float = 0.95,
+    scale: float = 1.0,
 ) -> Gain:
     """Gain of the losses ``after`` over the losses ``before`` of the same rows."""
     moments = LossMoments.of_rows(np.stack([before, after]), weight)
-    return moments.gain(ratios=ratios, score=score, level=level)
+    return moments.gain(ratios=ratios, score=score, level=level, scale=scale)
 
 
 def gain_of(
@@ -263,10 +268,12 @@ def gain_of(
     score: str,
     level: float = 0.95,
     is_folded: bool,
+    scale: float = 1.0,
 ) -> Gain:
     """Build the gain from the number of rows, the mean scores and the standard error."""
-    # At least 1/n: an unseen row could change the mean by as much even if no difference varies.
-    reach = max(_quantile(total, level) * error, 1.0 / total)
+    # The half-width is at least scale/n, because an unseen row could change the mean by as much
+    # even if no difference varies.
+    reach = max(_quantile(total, level) * error, scale / total)
     return Gain(
         score=score,
         gain=gain,
@@ -283,7 +290,7 @@ def gain_of(
 
 
 def _overlap(ratios: Sequence[float] | FloatArray) -> float:
-    """Factor of Nadeau and Bengio for the standard error; 1 without folds."""
+    """Return the factor of Nadeau and Bengio for the standard error, 1 without folds."""
     return float(np.sqrt(1.0 + len(ratios) * np.mean(ratios))) if len(ratios) else 1.0
 
 
@@ -304,14 +311,15 @@ def calibration_gain(
     r"""Estimate the calibration error in a proper score, with a confidence interval.
 
     The estimate is the reduction of the log-loss or Brier score by a cross-fitted calibrator. A
-    larger gain means more miscalibration; 0 means that the calibrator finds nothing to correct.
+    larger reduction means more miscalibration. A gain of 0 means that the calibrator finds nothing
+    to correct.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted scores. A 1D array holds those of class 1 of a binary problem.
+        Predicted scores. A 1D array contains the scores of class 1 of a binary problem.
     calibrator : calibrator, optional
         A clone is fitted for each fold, with ``inputs`` set. With more than two classes, a binary
         calibrator is extended one-vs-rest. Any scikit-learn classifier with ``predict_proba`` is
@@ -321,11 +329,11 @@ def calibration_gain(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     cv : int, splitter or iterable of (train, test) rows, default 5
-        With an integer, rows are assigned to folds at random, whatever their order.
+        With an integer, rows are assigned to folds at random, regardless of their order.
     level : float, default 0.95
         Coverage of the interval.
     sample_weight : array-like of shape (n,), optional
-        Row weights. They are scaled to the effective number of rows (Kish).
+        Row weights. Weights are scaled to the effective number of rows (Kish).
     classes : array-like of labels, optional
         Labels of the columns.
     rng : int, Generator or None
@@ -337,7 +345,7 @@ def calibration_gain(
     Returns
     -------
     Gain
-        Its interval is the ``"jackknife"`` one. The intervals of `compare` and `AutoCalibration`
+        The gain with a ``"jackknife"`` interval. The intervals of `compare` and `AutoCalibration`
         estimate another quantity, the gain of a fitted calibrator.
 
     See Also
@@ -349,10 +357,10 @@ def calibration_gain(
     Notes
     -----
     With :math:`g_{-i}` the calibrator fitted on the folds without row i and S the score of a row,
-    the gain is the mean of :math:`d_i = S(p_i, y_i) - S(g_{-i}(p_i), y_i)`. It estimates from below
-    the calibration error in the sense of the score, :math:`E[S(p, y) - S(P(y \mid p), y)]`: no
-    calibrator gains more than the true calibration function, and a fitted one gains less. The
-    interval is one of this error. It extends from :math:`\bar d - t s` to
+    the gain is the mean of :math:`d_i = S(p_i, y_i) - S(g_{-i}(p_i), y_i)`. The gain is a lower
+    estimate of the calibration error in terms of the score, :math:`E[S(p, y) - S(P(y \mid p), y)]`.
+    No calibrator gains more than the true calibration function, and a fitted calibrator gains less.
+    The interval estimates this error. The interval extends from :math:`\bar d - t s` to
 
     .. math:: \bar d + t s + \frac{J}{J - 1} X + t^2 \min\Big(X, \frac{s^2}{4 \bar d}\Big)
 
@@ -363,13 +371,13 @@ def calibration_gain(
     X is a grouped jackknife: (J - 1)/J times the sum of the mean divergences (relative entropy,
     squared distance) of the J calibrators from their mean. For a regular family of q parameters it
     is q/2n in log-loss. The last two terms vanish like 1/n and matter for small gains. The first of
-    them is there because fitted calibrators gain less than the true function. The second is there
-    because :math:`s` grows with the square root of the gain: if sampling noise makes the gain too
-    small, s is too small as well. (It is the same interval for the root of the gain, squared.)
+    these terms accounts for fitted calibrators, which gain less than the true function. The second
+    term accounts for :math:`s`, which grows with the square root of the gain. If sampling noise
+    makes the gain too small, s is also too small.
 
-    The interval is asymptotic. It assumes an unpenalized family of calibrators that contains the
-    true calibration function. Otherwise it refers to the part of the error that the family can
-    correct; the effect of a penalty is not in the excess.
+    The interval is asymptotic. The interval assumes an unpenalized family of calibrators that
+    contains the true calibration function. Otherwise, it refers to the part of the error that the
+    family can correct. The excess does not include the effect of a penalty.
 
     Folds are not stratified by label, because stratification would give the calibrators the label
     frequencies of their test rows. The cost is J fits and J predictions of all rows.
@@ -425,9 +433,10 @@ def _error_gain(pairs: PairedScores, score: str, level: float) -> Gain:
 
 
 def _corrected_error(pairs: PairedScores, error: float, level: float) -> float:
-    """Standard error as if z^2 rows with labels drawn from the scores were added, if that is
-    larger.
+    """Return the standard error, corrected for samples without large errors.
 
+    It is the standard error with z^2 additional rows, whose labels are drawn from the scores, if
+    these rows increase it.
     A few rows that are all correct underestimate the cost of an error for calibrators that these
     rows made more confident.
     """

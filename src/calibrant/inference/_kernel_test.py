@@ -53,19 +53,19 @@ def kernel_test(
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "canonical"
         Type of calibration: "canonical" (the whole vector) or a binary one, see
         `calibrant.notions`.
     method : {"resampling", "wild", "block"}, default "resampling"
         How the null distribution is computed, see Notes. Use "block" for many rows.
     bandwidth : float, optional
-        Bandwidth of the kernel. By default the median distance of distinct predictions, which does
-        not depend on the labels and therefore does not change the level.
+        Bandwidth of the kernel. By default, it is the median distance of distinct predictions. This
+        distance does not depend on the labels, so the level does not change.
     block_size : int, optional
         Rows per block for ``method="block"``. By default there are at least 10 blocks of 2 to 1000
-        rows. Power grows with the block size: for n = 2000, five classes and T = 1.5 it is 0.3 with
-        50 blocks and 0.9 with 10.
+        rows. The power grows with the block size. For n = 2000, five classes and T = 1.5, the power
+        is 0.3 with 50 blocks and 0.9 with 10 blocks.
     n_resamples : int, default 1000
         Number of resamples.
     rng : int, Generator or None
@@ -75,14 +75,14 @@ def kernel_test(
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. All positive weights must be equal. Rows with weight 0 are left out.
+        Row weights. All positive weights must be equal. Rows with weight 0 are excluded.
     classes : array-like of labels, optional
         Labels of the columns.
 
     Returns
     -------
     CalibrationTestResult
-        A small p-value is evidence against calibration. A large one does not show calibration.
+        A small p-value is evidence against calibration. A large p-value does not show calibration.
 
     See Also
     --------
@@ -103,13 +103,13 @@ def kernel_test(
     "resampling" is exact for every n. Its null hypothesis is that labels are drawn from the
     predictions. For types of calibration with one claim per row (confidence, top-label, ...), the
     hypothesis is only that outcomes are drawn from those scores. "wild" and "block" only assume
-    that residuals have mean zero given the claims; they are asymptotic in the number of rows or
+    that residuals have mean zero given the claims. Both are asymptotic in the number of rows or
     blocks.
 
     A resample costs O(n) per claim after sorting for binary types, O(n^2 K) for canonical and
-    O(n^2) for "wild". It is computed in tiles, without an n x n matrix. "block" costs O(n m K) in
-    total for blocks of m rows. It has the lowest power, because it only compares rows of the same
-    block.
+    O(n^2) for "wild". The computation uses tiles, without an n x n matrix. "block" costs O(n m K)
+    in total for blocks of m rows. "block" has the lowest power, because it only compares rows of
+    the same block.
 
     References
     ----------
@@ -131,8 +131,7 @@ def kernel_test(
     chosen = as_notion(notion, vectors=True).bound(names)
     if len(y) < 2:
         raise ValueError(
-            "The kernel test compares pairs of rows, so at least 2 rows are needed, but there is "
-            "only 1."
+            "The kernel test compares pairs of rows, so it needs at least 2 rows, got 1."
         )
     parts = list(residual_parts(chosen, proba, y, weight, bandwidth))
     if method == "block":
@@ -173,7 +172,7 @@ class _Null(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _LabelNull:
-    """Labels are drawn from the predictions."""
+    """Draw labels from the predictions."""
 
     draws: LabelDraws
     n_labels: int
@@ -212,7 +211,7 @@ class _LabelNull:
 
 @dataclass(frozen=True)
 class _WildNull:
-    """Residuals get random signs."""
+    """Multiply residuals by random signs."""
 
     hypothesis: str = "residuals have mean zero given the predictions"
     guarantee: str = "asymptotic"
@@ -291,7 +290,7 @@ def _block_test(
             f"method='block' needs two blocks or more, but {n_rows} rows are less than twice "
             f"block_size={size}. Pass block_size={n_rows // 2} or method='resampling'."
         )
-    whole = n_rows // size  # leave out an incomplete block: its estimate has another variance
+    whole = n_rows // size  # omit an incomplete block, because its estimate has another variance
     each = np.sum([share * part.block_estimates(size)[0][:whole] for share, part in parts], axis=0)
     return CalibrationTestResult(
         test=f"kernel test, {notion.name}, blocks of {size} rows",

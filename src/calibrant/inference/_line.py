@@ -23,12 +23,13 @@ class CalibrationLine(ShortRepr, AsText):
     Attributes
     ----------
     slope : Interval
-        1 for a calibrated model, below 1 if scores are too extreme. If the data do not determine
-        it, the estimate is NaN and the interval unbounded.
+        The slope is 1 for a calibrated model, and below 1 if scores are too extreme. If the data do
+        not determine the slope, the estimate is NaN and the interval is unbounded.
     intercept : Interval
         Intercept with the slope fixed at 1 (calibration in the large). 0 for a calibrated model.
     test : CalibrationTestResult
-        Cox's likelihood-ratio test of slope 1 and intercept 0; with weights, the score test.
+        Cox's likelihood-ratio test of slope 1 and intercept 0. With weights, the test is the score
+        test.
 
     See Also
     --------
@@ -59,16 +60,16 @@ def calibration_line(
 ) -> CalibrationLine:
     r"""Estimate calibration slope and intercept with confidence intervals.
 
-    A calibrated model has slope 1 and intercept 0. A slope below 1 means scores that are too
-    extreme (overconfident), a slope above 1 scores that are not extreme enough. A negative
-    intercept means scores that are too high on average.
+    A calibrated model has slope 1 and intercept 0. A slope below 1 means that scores are too
+    extreme (overconfident). A slope above 1 means that scores are not extreme enough. A negative
+    intercept means that scores are too high on average.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
         Type of calibration with a single claim: "confidence", "class-<k>", "rank-<r>",
         "at-most-<k>", ...
@@ -99,12 +100,12 @@ def calibration_line(
     intercept is that of the fit with b = 1. Its interval consists of the shifts a with
     :math:`|\sum_i (o_i - \sigma_i)| \le z \sqrt{\sum_i \sigma_i (1 - \sigma_i)}` (inverted score
     test). For equal scores this is Wilson's interval, and it is finite on one side if all outcomes
-    are the same.
+    are equal.
 
     The intervals are asymptotic and conditional on the scores. Rows must be independent, and the
-    model must not have been fitted on them: there the slope of a logistic regression is 1 by
-    construction. Slope 1 and intercept 0 do not imply calibration. They only mean that no straight
-    line in log-odds improves the scores. O(n).
+    model must not have been fitted on them. On training rows, the slope of a logistic regression is
+    1 by construction. Slope 1 and intercept 0 do not imply calibration. These values only mean that
+    no straight line in log-odds improves the scores. O(n).
 
     References
     ----------
@@ -133,12 +134,12 @@ def calibration_line(
 
 
 def only_claim(notion: Notion, claims: Claims) -> Claim:
-    """Return the claim of a type of calibration with one claim; raise ValueError for others."""
+    """Return the claim of a type of calibration, or raise if there are several claims."""
     if claims.n_claims > 1:
         raise ValueError(
-            f"notion {notion.name!r} makes {claims.n_claims} claims, but only one is allowed "
-            f"here. Pass for example notion='confidence', or 'class-<k>', 'rank-<r>' or "
-            f"'at-most-<k>'."
+            f"notion {notion.name!r} makes {claims.n_claims} claims, but this function needs "
+            "exactly one claim. Pass for example notion='confidence', or 'class-<k>', 'rank-<r>' "
+            "or 'at-most-<k>'."
         )
     return next(iter(claims))
 
@@ -191,7 +192,7 @@ def _intercept(claim: Claim, level: float, name: str) -> Interval:
 
 
 def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
-    """Twice the log-likelihood gain of the best line; with weights, the score test."""
+    """Return twice the log-likelihood gain of the best line, or the score test with weights."""
     if claim.is_weighted:
         return _score_test(claim, name)
     odds = log_odds(claim.score)
@@ -244,9 +245,10 @@ def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
 def _largest_log_likelihood(claim: Claim, odds: FloatArray) -> float:
     """Supremum of the log-likelihood over all lines if no finite line attains it.
 
-    In this case a threshold of the score separates the outcomes, upward or downward. Steeper and
-    steeper lines predict the outcome of every row beyond the threshold with certainty. Rows exactly
-    at the threshold keep the frequency of their outcomes. The same holds for equal scores.
+    In this case a threshold of the score separates the outcomes, upward or downward. In the limit,
+    steep lines predict the outcome of every row beyond the threshold with certainty. Rows exactly
+    at the threshold keep the frequency of their outcomes. Equal scores also keep the frequency of
+    their outcomes.
     """
     hit, present = claim.outcome.astype(bool), claim.weight > 0
     for sign in (1.0, -1.0):

@@ -25,7 +25,7 @@ class FriedmanResult(AsText):
     p_value : float
         P-value of the null hypothesis.
     average_ranks : tuple of float
-        Average rank of each method; 1 is best.
+        Average rank of each method. 1 is best.
     n_datasets, n_methods : int
         Size of the table of scores.
     null : str
@@ -65,7 +65,7 @@ def friedman_test(scores: Any) -> FriedmanResult:
     Parameters
     ----------
     scores : array-like of shape (n_datasets, n_methods)
-        Score of each method on each dataset. Lower is better. Ranks can be passed as well.
+        Score of each method on each dataset. Lower is better. You can also pass ranks.
 
     Returns
     -------
@@ -79,9 +79,9 @@ def friedman_test(scores: Any) -> FriedmanResult:
 
     Notes
     -----
-    Methods are ranked within each dataset, 1 for the lowest score; tied methods share their average
-    rank. With average ranks :math:`\bar R_j` of k methods over n datasets and tied groups of t
-    methods,
+    Methods are ranked within each dataset, with rank 1 for the lowest score. Tied methods share
+    their average rank. With average ranks :math:`\bar R_j` of k methods over n datasets and tied
+    groups of t methods,
 
     .. math:: \chi^2 = \frac{\frac{12 n}{k(k+1)} \sum_j \big(\bar R_j - \tfrac{k+1}{2}\big)^2}
         {1 - \frac{\sum (t^3 - t)}{n k (k^2 - 1)}}
@@ -184,8 +184,8 @@ def critical_difference(
       or :math:`1 - \alpha / (2(k - 1))` (``tails=2``).
     - ``"nemenyi"``: q is the quantile of the studentized range divided by :math:`\sqrt 2`.
 
-    The level is asymptotic in the number of datasets. For all pairs use "nemenyi": with
-    "bonferroni-dunn", some pair of ten equal methods differs in a quarter of the cases.
+    The level is asymptotic in the number of datasets. Use "nemenyi" for all pairs. With
+    "bonferroni-dunn", at least one pair of ten equal methods differs in a quarter of the cases.
 
     References
     ----------

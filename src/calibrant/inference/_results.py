@@ -96,13 +96,13 @@ class Interval(AsText):
     level : float
         Nominal coverage, 0.95 for a 95% interval.
     standard_error : float
-        Standard error of ``estimate``; of its square for `debiased_interval`.
+        Standard error of ``estimate``. For `debiased_interval`, it is that of the squared estimate.
     guarantee : {"exact", "finite-sample", "asymptotic", "heuristic"}
         In which sense the level holds.
     n_samples : float
         Sum of the weights.
     note : str
-        Limitation of the interval; empty if there is none.
+        Limitation of the interval. Empty if there is none.
 
     See Also
     --------
@@ -131,7 +131,7 @@ class Interval(AsText):
 
 
 def format_number(value: float) -> str:
-    """Format a number with three significant digits; numbers from 1,000 on as integers.
+    """Format a number with three significant digits, or as an integer from 1,000 on.
 
     >>> format_number(0.0123456), format_number(1488.4), format_number(-0.0)
     ('0.0123', '1,488', '0')
@@ -140,15 +140,15 @@ def format_number(value: float) -> str:
 
 
 def monte_carlo_p_value(statistic: float, resampled: FloatArray) -> float:
-    """Return ``(1 + #{T* >= T}) / (1 + B)``; round-off must not break ties."""
+    """Return ``(1 + #{T* >= T}) / (1 + B)``, with a tolerance for ties."""
     return float((1 + np.count_nonzero(resampled >= statistic - ROUND_OFF)) / (1 + len(resampled)))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values for multiple tests by Holm's method (Holm 1979).
 
-    The probability that any true null hypothesis has an adjusted p-value of at most a level is at
-    most this level.
+    The probability that any true null hypothesis has an adjusted p-value of at most alpha is at
+    most alpha.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]

@@ -1,7 +1,7 @@
 """Check rows for tests and intervals, and define the effect of weights.
 
-A row has one label whatever its weight, so the variance of a weighted sum of outcomes contains
-squared weights. Statistics that need a number of rows use the effective number of Kish
+A row has one label, regardless of its weight, so the variance of a weighted sum of outcomes
+contains squared weights. Statistics that need a number of rows use the effective number of Kish
 (`effective_weights`). If weights are numbers of copies, repeat the rows with ``np.repeat``.
 """
 

@@ -34,20 +34,20 @@ class Spread:
     def ends(self, level: float) -> FloatArray:
         r"""Lower and upper end of the interval, relative to the mean.
 
-        A mean of skewed rows and its standard error are correlated: samples that lack large losses
-        give means that are too low and errors that are too small. With :math:`\gamma` the skewness,
-        :math:`x = (\bar v - \mu) / s` and :math:`g(x) = x + \frac{\gamma}{3} x^2 +
+        A mean of skewed rows and its standard error are correlated. In samples that lack large
+        losses, the mean is too low and the standard error is too small. With :math:`\gamma` the
+        skewness, :math:`x = (\bar v - \mu) / s` and :math:`g(x) = x + \frac{\gamma}{3} x^2 +
         \frac{\gamma^2}{27} x^3 + \frac{\gamma}{6n}`, the distribution of :math:`\sqrt n\, g(x)` is
         normal up to O(1/n), that of :math:`\sqrt n\, x` only up to O(1 / sqrt n). g is monotone,
         and Student's quantile replaces the normal one (Hall 1992, On the removal of skewness by
         transformation, J. R. Stat. Soc. B 54, 221-228). The expansion is valid for small
-        :math:`\gamma / \sqrt n`. It is cut off at its turning point :math:`x = -3 / \gamma`, beyond
-        which it would flatten again.
+        :math:`\gamma / \sqrt n`. The expansion is cut off at its turning point :math:`x = -3 /
+        \gamma`.
         """
         n, skewness = self.n_units, self.skewness
         if n < 2:
             return np.zeros(2)
-        # Standard deviation of the units with n - 1 in the denominator.
+        # The standard deviation of the units uses n - 1 in the denominator.
         deviation = self.error * n / np.sqrt(n - 1)
         y = stdtrit(n - 1, (1 + level) / 2) / np.sqrt(n) * np.array([1.0, -1.0])
         if abs(skewness) < 1e-6:  # the inverse is the identity up to round-off

@@ -1,10 +1,10 @@
 """Exact null distributions of sums and paths of outcomes that are nearly certain.
 
-Under calibration the outcome of a row is a coin toss with its score. If scores are close to 0 or 1,
-few outcomes are unexpected, so normal and Brownian limits are inaccurate, but draws are cheap: only
-unexpected outcomes are drawn. For a row whose unexpected outcome has probability q, a Poisson
-process of rate -log(1 - q) has at least one event with exactly this probability. The process of all
-rows is drawn at once.
+Under calibration, the outcome of a row is a Bernoulli draw with the score as its probability. If
+scores are close to 0 or 1, few outcomes are unexpected, so normal and Brownian limits are
+inaccurate. Draws are fast, because only unexpected outcomes are drawn. For a row whose unexpected
+outcome has probability q, a Poisson process of rate -log(1 - q) has at least one event with exactly
+this probability. The process of all rows is drawn at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NullDraws(NamedTuple):
 
     @classmethod
     def of_claim(cls, claim: Claim, n_draws: int) -> NullDraws:
-        """Draw the outcomes of a claim, with a fixed seed: the same claim gives the same draws."""
+        """Draw the outcomes of a claim with a fixed seed, so equal claims have equal draws."""
         present = np.flatnonzero(claim.weight > 0)
         order = present[np.argsort(claim.score[present], kind="stable")]
         score = claim.score[order]
@@ -42,7 +42,9 @@ class NullDraws(NamedTuple):
         ends, generator = np.cumsum(rate), np.random.default_rng(0)
         counts = generator.poisson(ends[-1], n_draws)
         place = np.searchsorted(ends, ends[-1] * generator.random(counts.sum()), side="right")
-        place = np.minimum(place, len(score) - 1)  # round-off may point beyond the last row
+        place = np.minimum(
+            place, len(score) - 1
+        )  # because of round-off, the index can be past the last row
         # A row with two events has one outcome.
         key = np.unique(np.repeat(np.arange(n_draws), counts) * len(score) + place)
         return cls(score, claim.weight[order], key // len(score), key % len(score), n_draws)
@@ -78,7 +80,7 @@ class NullDraws(NamedTuple):
         draw, start, shift = self._segments(group)
         is_last = np.append(draw[1:] != draw[:-1], True)
         stop = np.where(is_last, len(path) - 1, np.append(start[1:], 0) - 1)
-        is_used = stop >= start  # unexpected outcomes of tied scores are merged into one step
+        is_used = stop >= start  # merge unexpected outcomes of tied scores into one step
         stop = np.maximum(stop, start)
         low = path[np.clip(lowest, start, stop)] + shift
         high = np.maximum(path[start], path[stop]) + shift

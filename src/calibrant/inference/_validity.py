@@ -34,19 +34,19 @@ class HasVectorBins(Protocol):
 class ValidityCurve(ShortRepr):
     """Validity curve, returned by `validity_curve`.
 
-    The curve is a step function: the share V(eps) of the data whose estimated error is at most eps.
-    Call it with eps. Higher is better.
+    The curve is the share V(eps) of the data whose estimated error is at most eps, a step function.
+    Call the object with eps. Higher is better.
 
     Attributes
     ----------
     notion : str
         Type of calibration.
     epsilon : array of shape (m,)
-        0 and all errors that occur, in increasing order; or the requested values.
+        0 and all errors that occur, in increasing order, or the requested values.
     validity : array of shape (m,)
         V at ``epsilon``.
     gap, share : arrays of shape (n_claims, n_bins)
-        Error of each cell and its share of the data; the shares sum to one. For "canonical" there
+        Error of each cell and its share of the data. The shares sum to one. For "canonical" there
         is one row of cells.
 
     See Also
@@ -100,14 +100,14 @@ def validity_curve(
 ) -> ValidityCurve:
     r"""Compute the share of the data whose calibration error is at most epsilon.
 
-    Higher is better: the curve of a calibrated model is 1 everywhere.
+    Higher is better. The curve of a calibrated model is 1 everywhere.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "top-label"
         A binary type of calibration, see `calibrant.notions`, or "canonical".
     n_bins, strategy
@@ -197,7 +197,7 @@ def _validity(epsilon: FloatArray, gap: FloatArray, share: FloatArray) -> FloatA
     """Share of the cells whose gap is at most epsilon."""
     order = np.argsort(gap, axis=None)
     reached = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
-    # A gap that equals epsilon up to round-off counts as reached.
+    # A gap that equals epsilon up to round-off counts as at least epsilon.
     place = np.searchsorted(gap.ravel()[order], epsilon + ROUND_OFF, side="right")
     empty = np.full(place.shape, np.nan)
     return np.divide(reached[place], reached[-1], out=empty, where=reached[-1] > 0)

@@ -1,4 +1,4 @@
-"""Save and load calibrators; read predictions that are larger than memory."""
+"""Save and load calibrators, and read predictions that are larger than memory."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ class _Arrays(NamedTuple):
 class ArrayReader(FileReader):
     """Reads ``.npz`` and ``.npy`` files.
 
-    An ``.npz`` file holds ``probs`` or ``logits``, ``labels``, and perhaps ``class_names``. An
-    ``.npy`` file holds the scores, and a second file the labels, if they are needed.
+    An ``.npz`` file contains ``probs`` or ``logits``, ``labels``, and optionally ``class_names``.
+    An ``.npy`` file contains the scores, and a second file contains the labels if they are needed.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class ArrayReader(FileReader):
         self.path = options.path
         if self.path.suffix == ".npz" and (options.label or options.inputs):
             raise ParameterError(
-                "{label}, {proba} and {logits} are for tables with columns. Name the arrays of an "
-                ".npz file probs or logits, and labels."
+                "{label}, {proba} and {logits} apply only to tables with columns. In an .npz "
+                "file, name the arrays probs or logits, and labels."
             )
         arrays = _read_arrays(options, model)
         self.scores, self.score_name, self.inputs, self.labels, self.arrays = arrays
@@ -87,7 +87,7 @@ class ArrayReader(FileReader):
         return weight.astype(np.float64)
 
     def _order_for(self, model: ModelScores) -> IntArray | None:
-        """Positions of the columns in the order of a model's classes; None if it is the same."""
+        """Return the positions of the columns of a model's classes, or None for the same order."""
         names, wanted = self.names, model.names
         if names == wanted or names == tuple(map(str, range(len(wanted)))):
             return None
@@ -132,8 +132,8 @@ class ArrayReader(FileReader):
             table = pa.table({} if labels is None else {"label": labels}) if all_columns else None
             scores = np.asarray(self.scores[rows])
             if self._order is not None:
-                # C order, as `predict_proba` gets it from arrays: the memory layout decides the
-                # order of sums, and so the last bit of a prediction.
+                # Use C order, as for arrays in memory. The memory layout determines the order of
+                # sums and so the last bit of a prediction.
                 scores = np.ascontiguousarray(scores[:, self._order])
             weight = None if self.weight is None else self.weight[rows]
             yield FileBlock(rows.start, scores, labels, weight, table)
@@ -184,7 +184,7 @@ def _arrays_of_npz(
         for name in names
         if start + name in data and (model is None or inputs == model.inputs)
     ]
-    if model and not candidates:  # another kind of scores, which the caller rejects
+    if model and not candidates:  # the file has another kind of scores, which the caller rejects
         return _arrays_of_npz(data, options, None, labels)
     if len(candidates) != 1:
         splits = " or ".join(_split_names(data))
@@ -209,7 +209,10 @@ def _split_names(data: Mapping[str, Any]) -> list[str]:
 
 
 def _load(path: Path) -> Any:
-    """The array of an ``.npy`` file, or the arrays of an ``.npz`` file; read when needed."""
+    """Open the array of an ``.npy`` file, or the arrays of an ``.npz`` file.
+
+    Data are read when needed.
+    """
     if not path.exists():
         raise FileNotFoundError(f"File {path} does not exist.")
     if not path.is_file():
@@ -228,7 +231,7 @@ def _unreadable(path: Path, error: Exception) -> ValueError:
 
 
 def as_native(array: AnyArray) -> AnyArray:
-    """An array in the byte order of this machine, the only one that Arrow reads."""
+    """Convert an array to the byte order of this machine, because Arrow reads no other order."""
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
@@ -246,7 +249,9 @@ class FileArray:
             self._start = file.tell()
         self.ndim = len(self.shape)
         if self.dtype.hasobject:
-            raise ValueError("arrays of Python objects are not supported; save numbers or strings")
+            raise ValueError(
+                "arrays of Python objects are not supported, so save numbers or strings"
+            )
         # Python integers (dtype=object) do not overflow for the sizes of a damaged header.
         n_bytes = int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
         n_stored = path.stat().st_size - self._start
@@ -326,7 +331,7 @@ def _read_head(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def _check_head(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
-    """Raise if the header of an array declares another size than its data, before allocation."""
+    """Raise if the declared size of an array differs from its data, before allocation."""
     with archive.open(entry) as file:
         shape, _, dtype = _read_head(file)
         n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize

@@ -31,14 +31,14 @@ _NUMERIC = {
     )
 }
 _KINDS = ("array", "float", "tuple", "map", "notion", "record", "model")
-"""Keys that name the type of an object in a file; a `Reader` has a method for each."""
+"""Keys that name the type of an object in a file. A `Reader` has a method for each key."""
 
 
 _LONGEST_TEXT = 2**16
 """Maximum number of characters of an entry of an array of text."""
 
 _MOST_TEXT = 2**26
-"""Maximum number of bytes of all arrays of text. NumPy pads every entry to the longest one, so a
+"""Maximum number of bytes of all arrays of text. NumPy pads every entry to the longest entry, so a
 small file could otherwise use much memory."""
 
 
@@ -52,13 +52,13 @@ class Writer:
     def __init__(
         self, classes: Mapping[str, type], may_be_nan: frozenset[str] = frozenset()
     ) -> None:
-        self.names = {cls: name for name, cls in classes.items()}
+        self.classes = classes
         self.may_be_nan = may_be_nan
         self.models: list[dict[str, Any]] = []
         self._places: dict[int, int] = {}
 
     def model(self, calibrator: Any) -> int:
-        """Add a calibrator and its members to the list; return its position."""
+        """Add a calibrator and its members to the list, and return its position."""
         if id(calibrator) in self._places:
             return self._places[id(calibrator)]
         name = self._name(calibrator)
@@ -74,15 +74,19 @@ class Writer:
 
     def _name(self, instance: Any) -> str:
         cls = type(instance)
-        if cls not in self.names:
-            raise TypeError(
-                f"{cls.__module__}.{cls.__qualname__} is not a registered calibrator and cannot be "
-                f"saved. Call calibrant.io.register({cls.__name__}) first."
-            )
-        return self.names[cls]
+        # Most classes have their own name in files. To compare all of them would import them all.
+        if cls.__name__ in self.classes and self.classes[cls.__name__] is cls:
+            return cls.__name__
+        for name, registered in self.classes.items():
+            if registered is cls:
+                return name
+        raise TypeError(
+            f"{cls.__module__}.{cls.__qualname__} is not a registered calibrator and cannot be "
+            f"saved. Call calibrant.io.register({cls.__name__}) first."
+        )
 
     def value(self, value: Any, where: str) -> Any:
-        """A value as JSON; ``where`` is its name in error messages."""
+        """Encode a value as JSON. ``where`` is its name in error messages."""
         if value is None or (
             isinstance(value, bool | int | str) and type(value) in (bool, int, str)
         ):
@@ -111,8 +115,8 @@ class Writer:
         if isinstance(value, BaseEstimator):
             return {"model": self.model(value)}
         raise TypeError(
-            f"{where} is {value!r}, a {type(value).__name__}, which cannot be written; for a seed "
-            f"use an integer"
+            f"{where} is {value!r}, a {type(value).__name__}, which cannot be saved. For a seed, "
+            "use an integer"
         )
 
     def _array(self, array: AnyArray, where: str) -> dict[str, Any]:
@@ -127,8 +131,8 @@ class Writer:
             raise TypeError(f"{where} is an array of dtype {array.dtype}, which cannot be saved.")
         if where not in self.may_be_nan and array.dtype.kind == "f" and np.isnan(array).any():
             raise ValueError(f"{where} contains NaN, so it cannot be saved. Fit it again.")
-        # The memory layout decides the order in which BLAS adds, and so the last bit of a
-        # prediction.
+        # Keep the memory layout, which determines the order of sums in BLAS and so the last bit of
+        # a prediction.
         is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
         order: Literal["C", "F"] = "F" if is_fortran else "C"
         raw = np.asarray(array, dtype=_NUMERIC[name]).tobytes(order)
@@ -140,7 +144,7 @@ def _notion_name(notion: Notion, where: str) -> str:
     if not is_named(notion):
         raise TypeError(
             f"{where} is the notion {notion.name!r}, which has no name in calibrant and cannot be "
-            "saved. Use a notion that is given by a string, such as 'top-label'."
+            "saved. Use a notion with a name, such as 'top-label'."
         )
     return notion.name
 
@@ -160,7 +164,7 @@ def _accept(name: str, calibrator: Any, fitted: dict[str, Any]) -> None:
 
 
 class Reader:
-    """Decodes the output of `Writer`; anything else raises ``ValueError``.
+    """Decode the output of `Writer`. Anything else raises a ``ValueError``.
 
     ``check`` raises if the fitted attributes of a calibrator are invalid.
     """
@@ -206,8 +210,9 @@ class Reader:
     def _class(self, name: Any) -> type[Any]:
         if not isinstance(name, str) or name not in self.classes:
             raise ValueError(
-                f"{_short(name)} is not a class of this version of calibrant. If another package "
-                f"defines it, call calibrant.io.register(TheClass, name={_short(name)}) first."
+                f"{_short(name)} is not a class of this version of Calibrant. If another package "
+                f"defines this class, call calibrant.io.register(TheClass, name={_short(name)}) "
+                "first."
             )
         return self.classes[name]
 
@@ -294,15 +299,18 @@ class Reader:
         ):
             raise ValueError(f"{_short(kind)} is not a type of array")
         if not max(map(len, data), default=0) <= int(width) <= _LONGEST_TEXT:
-            raise ValueError(f"entries of the array do not fit {_short(kind)}")
+            raise ValueError(f"entries of the array do not have the type {_short(kind)}")
         self._text_bytes += 4 * int(width) * len(data)
         if self._text_bytes > _MOST_TEXT:
-            raise ValueError(f"its text needs more than {_MOST_TEXT:,} bytes of memory")
+            raise ValueError(f"the text of an array needs more than {_MOST_TEXT:,} bytes of memory")
         return np.array(data, dtype=f"<U{int(width)}")
 
 
 def _is_complete(record: type[Any], names: set[str]) -> bool:
-    """Whether a record can be created from these fields; fields of later versions have defaults."""
+    """Return whether a record can be created from these fields.
+
+    Missing fields may have defaults.
+    """
     defaults = {field.name: field.default for field in fields(record)}
     needed = {name for name, default in defaults.items() if default is MISSING}
     return needed <= names <= set(defaults)

@@ -17,14 +17,15 @@ from calibrant.io._readers import TableReader
 from calibrant.io._roles import FileOptions, ModelScores
 
 _CSV_BYTES = 2**23
-"""Bytes of a block of a text file, which give about as many scores as a block of other files."""
+"""Number of bytes of a block of a text file. It has about as many scores as a block of other
+files."""
 
 _HEADER_BYTES = 2**16
-"""Bytes of a text file that are searched for its separator."""
+"""Number of bytes of a text file that are searched for its separator."""
 
 
 class CsvReader(TableReader):
-    """Reads a text file with a header line; ``.tsv`` files are separated by tabs."""
+    """Read a text file with a header line. ``.tsv`` files are separated by tabs."""
 
     keeps_text = False
     keeps_spelling = True
@@ -57,9 +58,9 @@ class CsvReader(TableReader):
 
     @cached_property
     def _padded(self) -> list[str]:
-        """Columns of digits that must stay text, because some have leading zeros ("00007").
+        """Return columns of digits that must stay text, because some have leading zeros ("00007").
 
-        All rows are inspected before any row is written.
+        All rows are inspected before the first row is written.
         """
         integers = [name for name, kind in self.kinds.items() if kind == "int"]
         padded: set[str] = set()
@@ -115,7 +116,10 @@ class CsvReader(TableReader):
         return re.sub(r"\b[Rr]ow (\d+)", with_line, super().locate(message), count=1)
 
     def _line_of(self, row: int) -> int | None:
-        """The line on which a row ends; differs from the row number by blank lines and quotes."""
+        """Return the line on which a row ends.
+
+        Blank lines and quotes can make it differ from the row number.
+        """
         with self.path.open(encoding="utf-8", errors="replace", newline="") as file:
             reader = csv.reader(file, delimiter=self._separator)
             try:

@@ -1,6 +1,6 @@
 """Encoding of the labels of a file as column codes, by name or as column indices.
 
-An ambiguous label is an error and never guessed.
+An ambiguous label is an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from calibrant.io._roles import FileOptions, ModelScores
 
 @dataclass(frozen=True)
 class LabelRule:
-    """How labels are encoded: ``keys[k]`` is the text of column k, ``classes[k]`` its label."""
+    """Encoding of labels. ``keys[k]`` is the text of column k, and ``classes[k]`` is its label."""
 
     keys: tuple[str, ...]
     classes: AnyArray
@@ -42,7 +42,7 @@ class LabelRule:
         return pc.index_in(text, value_set=pa.array(self.keys, pa.string()))
 
     def _places_by_meaning(self, text: Any) -> Any:
-        """Places of labels with another spelling, if no two classes have the same meaning."""
+        """Return the codes of labels with another spelling, if their meaning is unique."""
         meanings = [meaning(key) for key in self.keys]
         if len(set(meanings)) != len(meanings):
             return self._places_of(text)
@@ -53,7 +53,7 @@ class LabelRule:
 
 
 def meaning(label: str) -> str:
-    """A label without differences in spelling: blanks around it, "01", "1.0" and "true" for 1.
+    """Normalize the spelling of a label: surrounding blanks, and "01", "1.0" and "true" for 1.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def _unknown_label(label: str | None, row: int, keys: Sequence[str]) -> ValueErr
 def label_rule(
     reader: FileReader, options: FileOptions, model: ModelScores | None = None
 ) -> LabelRule:
-    """The rule that matches the labels of a file to its columns, or to the classes of a model."""
+    """Return the rule that matches labels to the columns of a file or to the classes of a model."""
     names = options.classes if model is None else model.names
     rule = _match_names(reader, names or reader.names, is_given=names is not None)
     return rule if model is None else replace(rule, classes=model.classes)
@@ -99,8 +99,8 @@ def top_label_rule(options: FileOptions, model: ModelScores | None = None) -> La
         return LabelRule(options.classes, class_values(options.classes))
     if options.n_classes is None:
         raise ParameterError(
-            "The file holds the best few classes of each row, so the number of classes is unknown. "
-            "Pass {n_classes} if labels are numbers from 0, or {classes} with all labels."
+            "The file contains only the top classes of each row, so the number of classes is "
+            "unknown. Pass {n_classes} if labels are numbers from 0, or {classes} with all labels."
         )
     return LabelRule(tuple(map(str, range(options.n_classes))), np.arange(options.n_classes))
 
@@ -137,7 +137,7 @@ def _number_rule(reader: FileReader, names: Sequence[str]) -> LabelRule:
 
 
 def _are_named(reader: FileReader, names: Sequence[str]) -> bool:
-    """Whether every label is the name of a column, or has the meaning of exactly one column."""
+    """Return whether every label is the name of a column, or means exactly one column."""
     labels = reader.distinct_labels()
     if reader.keeps_spelling and labels <= set(names):
         return True
@@ -146,8 +146,9 @@ def _are_named(reader: FileReader, names: Sequence[str]) -> bool:
     are_meant = {meaning(label) for label in labels} <= set(meanings)
     if are_meant and not is_unique:
         raise ParameterError(
-            "The labels {labels} are ambiguous: several of the columns {names} have the same "
-            "meaning. Pass {classes} with the label of each column, in the order of the columns.",
+            "The labels {labels} are ambiguous, because several of the columns {names} match the "
+            "same label. Pass {classes} with the label of each column, in the order of the "
+            "columns.",
             _values_of(labels, names),
         )
     return are_meant
@@ -165,7 +166,7 @@ def _values_of(labels: Iterable[str], names: Sequence[str]) -> dict[str, object]
 
 def _numbers_of(reader: FileReader, names: Sequence[str]) -> list[str] | None:
     """The integers in the names of columns such as p0, p1, if the labels are among them."""
-    # Decide by the names if possible, because the labels cost a pass over the file.
+    # Use the names if possible, because reading the labels takes a pass over the file.
     if _are_whole(names) or not any(_are_whole(keys) for keys in readings(names)):
         return None
     keys = match_labels(names, reader.distinct_labels())
@@ -173,7 +174,7 @@ def _numbers_of(reader: FileReader, names: Sequence[str]) -> list[str] | None:
 
 
 def _text_rule(reader: FileReader, names: Sequence[str], *, is_given: bool) -> LabelRule:
-    """Match text labels by name only: the columns need not be in alphabetical order."""
+    """Match text labels only by name, because columns need not be in alphabetical order."""
     if is_given:
         return LabelRule(tuple(names), class_values(names))
     labels = {label.strip() for label in reader.distinct_labels()}

@@ -13,7 +13,7 @@ import numpy as np
 from calibrant._typing import FloatArray
 
 LOADED_BYTES = 2**28
-"""Bytes of scores that are kept in memory: 256 MB."""
+"""Number of bytes of scores that are kept in memory (256 MB)."""
 
 
 def load_blocks(blocks: Iterator[FloatArray], limit: int = LOADED_BYTES) -> FloatArray:
@@ -36,7 +36,7 @@ def load_blocks(blocks: Iterator[FloatArray], limit: int = LOADED_BYTES) -> Floa
 def _map_blocks(first: list[FloatArray], others: Iterator[FloatArray]) -> FloatArray:
     dtype, shape, n_rows = first[0].dtype, first[0].shape[1:], 0
     with tempfile.TemporaryFile(prefix="calibrant-") as file:
-        while first:  # pop each block, so its memory is free after it was written
+        while first:  # pop each block, so its memory is freed after it is written
             n_rows += len(first[0])
             file.write(np.ascontiguousarray(first.pop(0)).data)
         for block in others:

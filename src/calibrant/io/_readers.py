@@ -21,10 +21,10 @@ from calibrant._typing import AnyArray, FloatArray
 from calibrant.io._roles import FileOptions, ModelScores, choose_columns
 
 _MAX_CLASSES = 10_000
-"""A column with more different values is not a label but, for example, an identifier."""
+"""Maximum number of different labels. A column with more values is probably an identifier."""
 
 _MAX_BYTES = 2**28
-"""Uncompressed bytes that a file may declare, whatever its size."""
+"""Number of uncompressed bytes that a file of any size may declare."""
 
 _MAX_COMPRESSION = 500
 """Largest accepted compression ratio of larger files. Predictions that differ from row to row
@@ -32,7 +32,7 @@ compress less."""
 
 
 def check_size(path: Path, n_bytes: int) -> None:
-    """Raise if a file declares far more bytes than it can hold, before memory is allocated."""
+    """Raise if a file declares far more bytes than it can contain, before memory is allocated."""
     size = path.stat().st_size
     if n_bytes > max(_MAX_BYTES, _MAX_COMPRESSION * size):
         raise ValueError(
@@ -57,10 +57,10 @@ class FileBlock(NamedTuple):
 class FileReader(ABC):
     """Reads a file of predictions block by block.
 
-    ``names`` are the classes in the names of the score columns, ``kinds`` the types of all columns,
-    and ``top_labels`` the columns of the labels of top scores. ``label_kind`` is the type of the
-    labels, which may also be "bool". If ``keeps_spelling`` is set, "01" and "1" are different
-    labels. ``note`` describes the roles of columns that were guessed.
+    ``names`` are the classes in the names of the score columns. ``kinds`` are the types of all
+    columns. ``top_labels`` are the columns of the labels of top scores. ``label_kind`` is the type
+    of the labels, which may also be "bool". If ``keeps_spelling`` is set, "01" and "1" are
+    different labels. ``note`` describes the roles of columns that were guessed.
     """
 
     path: Path
@@ -81,7 +81,7 @@ class FileReader(ABC):
     @property
     @abstractmethod
     def n_classes(self) -> int:
-        """Number of score columns; 2 if one column is the probability of class 1."""
+        """Number of score columns, or 2 if one column is the probability of class 1."""
 
     @property
     @abstractmethod
@@ -90,10 +90,10 @@ class FileReader(ABC):
 
     @abstractmethod
     def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
-        """The rows, with a table of all columns if asked for."""
+        """Yield the rows, with a table of all columns if ``all_columns`` is set."""
 
     def distinct_labels(self) -> set[str]:
-        """The different labels of the file as text; reads the label column once."""
+        """Return the different labels of the file as text. This reads the label column once."""
         return self._distinct_labels
 
     @cached_property
@@ -127,7 +127,7 @@ def open_reader(
     model: ModelScores | None = None,
     keeps_text: bool = False,
 ) -> FileReader:
-    """Open a reader; ``keeps_text`` returns the columns of a CSV file as text, unchanged."""
+    """Open a reader. ``keeps_text`` returns the columns of a CSV file as unchanged text."""
     path = options.path
     if path.is_dir():
         raise ValueError(f"{path} is a directory. Pass a file.")
@@ -168,7 +168,9 @@ def _named_errors(path: Path, names: list[str] | None = None) -> Iterator[None]:
             text = text.replace(column[0], f"column {names[int(column[1])]!r}")
         raise ValueError(f"{path} cannot be read: {text}") from None
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} cannot be read: it is not valid UTF-8 ({error})") from None
+        raise ValueError(
+            f"{path} cannot be read, because it is not valid UTF-8 ({error})"
+        ) from None
 
 
 def as_text(labels: Any) -> Any:
@@ -206,7 +208,7 @@ def _kind(dtype: Any) -> str:
 
 
 class TableReader(FileReader):
-    """Reads a file of named columns; subclasses read the schema and batches of their format."""
+    """Read a file of named columns. Subclasses read the schema and batches of their format."""
 
     def __init__(
         self, options: FileOptions, *, needs_label: bool, model: ModelScores | None
@@ -286,7 +288,7 @@ class TableReader(FileReader):
             place = int(match[1])
             if place >= len(scores):
                 return match[0]
-            # Messages are templates in which braces are parameters, so escape those of names.
+            # Messages are templates in which braces are parameters, so escape braces in names.
             return f"column {scores[place]!r}".replace("{", "{{").replace("}", "}}")
 
         return re.sub(r"\bcolumn (\d+)", named, message, count=1)
@@ -326,7 +328,7 @@ class ParquetReader(TableReader):
 
 
 class ArrowReader(TableReader):
-    """Reads an Arrow file (version 2 of Feather), in the batches that it holds.
+    """Read an Arrow file (version 2 of Feather) in its own batches.
 
     The file is not memory-mapped, because a file that shrinks while it is read would crash the
     process.
@@ -347,7 +349,7 @@ class ArrowReader(TableReader):
         with self._open([place_of[name] for name in names]) as file:
             for place in range(file.num_record_batches):
                 batch = file.get_batch(place)
-                # In a damaged file, offsets may point outside of their buffers.
+                # In a damaged file, offsets may point outside the buffers.
                 batch.validate(full=True)
                 batch = batch.select(names)
                 for start in range(0, batch.num_rows, rows):

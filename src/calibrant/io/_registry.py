@@ -1,7 +1,8 @@
-"""The names of classes in saved files: those of this package and registered ones.
+"""The names of classes in saved files.
 
-A file never says where to import a class from. It holds a name, and this table maps the name to a
-class. So no code runs that the user did not import and register before.
+A file contains the name of a class, and this table maps the name to a class of this package or to a
+registered class. Files contain no import paths, so only code runs that the user has imported and
+registered before.
 """
 
 from __future__ import annotations
@@ -24,13 +25,18 @@ CALIBRATORS = tuple(
 )
 """Names of the calibrators of this package."""
 
+DECISIONS = ("DecisionRule", "PredictionSets", "SelectiveClassifier")
+"""Names of the decisions of this package that can be saved."""
+
 _INTERNAL: Mapping[str, str] = {
     **{name: _HOMES[name] for name in CALIBRATORS},
-    "TrainingSummary": "base._training",
+    "TrainingSummary": "base.training",
     "Gain": "inference",
+    "Certificate": "guarantees",
+    **dict.fromkeys(DECISIONS, "decisions"),
 }
-"""Every class of this package that a file may name, and its module. Modules are imported when a
-file names one of their classes, because imports take most of the time of a command."""
+"""Classes of this package that a file may name, and their modules. Modules are imported when a file
+names one of their classes, because imports take most of the time of a command."""
 
 LONGEST_NAME = 200
 """Maximum length of a registered name, because error messages repeat it."""
@@ -51,7 +57,7 @@ def register(cls: AnyCalibrator, name: str | None = None) -> AnyCalibrator:
         parameters, checks the fitted attributes against its ``fitted_values``, and sets them.
     name : str, optional
         Name of the class in files. By default the name of the class. Use ``"package.Class"`` to
-        avoid conflicts with other packages, and do not change it as long as files exist.
+        avoid conflicts with other packages. Do not change the name as long as files exist.
 
     Returns
     -------
@@ -95,7 +101,7 @@ def register(cls: AnyCalibrator, name: str | None = None) -> AnyCalibrator:
 
 
 class _Registered(Mapping[str, type]):
-    """Classes by their names in files; those of this package are imported when they are used."""
+    """Classes by their names in files. Classes of this package are imported when they are used."""
 
     def __getitem__(self, name: str) -> type:
         if name in _INTERNAL:
@@ -128,7 +134,7 @@ def _check_name(name: str) -> None:
 
 
 def _is_same(registered_class: type, cls: type) -> bool:
-    """Whether two classes are the same, or one is a second definition, as in a notebook."""
+    """Return whether two classes are the same, or one redefines the other, as in a notebook."""
     return (registered_class.__module__, registered_class.__qualname__) == (
         cls.__module__,
         cls.__qualname__,

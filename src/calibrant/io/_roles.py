@@ -14,13 +14,13 @@ from calibrant._typing import AnyArray
 from calibrant._validation import ParameterError, match_columns, shortened
 
 LABEL_NAMES = ("label", "labels", "y", "y_true", "target", "class", "truth")
-"""Names of a column that is the label if the user names none."""
+"""Default names of the label column."""
 
 NEVER_LABELS = frozenset(
     {"id", "index", "idx", "row", "key", "uuid", "fold", "split", "group", "batch", "weight"}
     | {"pred", "preds", "prediction", "predictions", "predicted", "y_pred", "yhat", "y_hat"}
 )
-"""Names of a column that is not the label, even if it is the only one without numbers."""
+"""Names of columns that are not the label, even if no other column lacks numbers."""
 
 PREFIXES = {
     "proba": ("p_", "prob_", "proba_"),
@@ -63,7 +63,7 @@ class FileOptions:
     percent: bool = False
 
     def arguments(self) -> Iterator[str]:
-        """The arguments of a command line with the same meaning, without folders."""
+        """Return the equivalent command-line arguments, with file names instead of full paths."""
         yield self.path.name
         for name in ("label", *KINDS, "weight", "split", "sep", "decimal"):
             value = getattr(self, name)
@@ -104,7 +104,7 @@ class ModelScores(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that are read; ``names`` are the classes in the names of the score columns."""
+    """The columns to read. ``names`` are the classes in the names of the score columns."""
 
     scores: tuple[str, ...]
     names: tuple[str, ...]
@@ -113,7 +113,7 @@ class Columns:
     weight: str | None
     was_guessed: bool
     top_labels: tuple[str, ...] = ()
-    """Columns of the labels of top scores, best first; none if the scores are those of all
+    """Columns of the labels of top scores, best first. Empty if the file has the scores of all
     classes."""
 
     def all_names(self) -> list[str]:
@@ -152,14 +152,14 @@ def choose_columns(
 
 
 def has_top_scores(columns: Iterable[str]) -> bool:
-    """Whether a table has columns of the best few classes of each row."""
+    """Return whether a table has columns of the top classes of each row."""
     return {"top1_label", "top1_logprob"} <= set(columns)
 
 
 def _top_columns(columns: Sequence[str], label: str | None, weight: str | None) -> Columns:
     """The columns ``top1_label``, ``top1_logprob``, ... of all ranks.
 
-    ``rest_logprob`` is added if the file holds the tail mass.
+    ``rest_logprob`` is added if the file contains the tail mass.
     """
     ranks = sorted(int(match[1]) for name in columns if (match := _TOP_LABEL.fullmatch(name)))
     scores = [f"top{rank}_logprob" for rank in ranks]
@@ -189,7 +189,7 @@ def _choose_scores(
 
 
 def _find_column(kinds: Kinds, name: str | None, parameter: str) -> str | None:
-    """The column with a name; surrounding blanks are ignored if that identifies one column."""
+    """Return the column with a name, ignoring surrounding blanks if the column is then unique."""
     if name is None or name in kinds:
         return name
     matches = [column for column in kinds if column.strip() == name.strip()]
@@ -259,7 +259,7 @@ def _guess_scores(columns: Sequence[str], kinds: Kinds) -> tuple[list[str], list
 def _with_prefix(columns: Sequence[str], inputs: str) -> tuple[list[str], list[str]]:
     """The columns with the usual prefix of such scores, and the classes in their names.
 
-    If there are several prefixes, the one with most columns is used.
+    If there are several prefixes, the prefix with most columns is used.
     """
     prefix = max(PREFIXES[inputs], key=lambda start: len(_beginning_with(start, columns)))
     scores = _beginning_with(prefix, columns)
@@ -271,10 +271,10 @@ def _beginning_with(prefix: str, columns: Sequence[str]) -> list[str]:
 
 
 def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[str], list[str]]:
-    """The score columns for a model, and its classes.
+    """Return the score columns for a model, and its classes.
 
-    They are the columns of the fit, or columns that are named after the classes of the model, or
-    columns that are numbered from 0.
+    The score columns have the names of the fit, are named after the classes of the model, or are
+    numbered from 0.
     """
     names = list(model.names)
     if model.columns and set(model.columns) <= set(columns):
@@ -327,7 +327,7 @@ def _reject_output(columns: Sequence[str], model: ModelScores, first: str) -> No
 def _reject_top_output(columns: Sequence[str]) -> None:
     if "raw_top1_logprob" in columns:
         raise ValueError(
-            "The file holds raw_top1_logprob, so it was written by calibrant apply, and is "
+            "The file has a column raw_top1_logprob, so it was written by calibrant apply and is "
             "calibrated already. Apply the model to the original file."
         )
 
@@ -335,9 +335,9 @@ def _reject_top_output(columns: Sequence[str]) -> None:
 def _order_for_model(
     scores: list[str], names: list[str], model: ModelScores, *, is_list: bool
 ) -> tuple[list[str], list[str]]:
-    """Columns in the order of the classes of a model.
+    """Return columns in the order of the classes of a model.
 
-    They are matched by name. A list of other names, or a pattern with numbers, keeps its order.
+    Columns are matched by name. A list of other names, or a pattern with numbers, keeps its order.
     """
     wanted = list(model.names)
     order = match_columns(names, wanted)
@@ -382,6 +382,6 @@ def _check_numeric(columns: Sequence[str], kinds: Kinds, *, is_score: bool = Fal
         # A weight cannot be a percentage, so only scores get the hint.
         hint = " Pass {percent:True} for percentages such as 95%." if is_score else ""
         raise ParameterError(
-            f"Column {{name!r}} must hold numbers, but holds {{content}}.{hint}",
+            f"Column {{name!r}} must contain numbers, but contains {{content}}.{hint}",
             {"name": text[0], "content": content},
         )

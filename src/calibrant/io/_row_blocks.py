@@ -20,7 +20,7 @@ class RowBlocks(ChunkedScores):
     """Predictions that a function returns block by block, for data larger than memory.
 
     Pass ``scores``, ``labels`` and ``weight`` in place of arrays to most fits, `evaluate` and the
-    metrics. They call the function once per pass. Only a few blocks are in memory at a time.
+    metrics. The function is called once per pass. Only a few blocks are in memory at a time.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class RowBlocks(ChunkedScores):
     classes : array-like, optional
         Labels of the columns.
     progress : bool
-        Show a progress bar for each pass, if there is a terminal.
+        Whether to show a progress bar for each pass on a terminal.
 
     Attributes
     ----------
@@ -89,7 +89,9 @@ class RowBlocks(ChunkedScores):
         self._started = iter(self.read())
         for block in self._started:
             return block
-        raise ValueError("read() returned no blocks. It must return at least one at every call.")
+        raise ValueError(
+            "read() returned no blocks. Every call of read() must return at least one block."
+        )
 
     def _blocks(self) -> Iterator[tuple[Any, ...]]:
         """All blocks. If the first block was inspected, the pass continues after it."""
@@ -100,7 +102,7 @@ class RowBlocks(ChunkedScores):
 
     @cached_property
     def n_classes(self) -> int:
-        """Number of columns of the scores; 2 if there is one score per row."""
+        """Number of columns of the scores, or 2 if there is one score per row."""
         scores = as_array(self._first[0])
         return int(scores.shape[1]) if scores.ndim == 2 else 2
 
@@ -114,7 +116,7 @@ class RowBlocks(ChunkedScores):
 
     @cached_property
     def classes(self) -> AnyArray | None:
-        """Labels of the columns, or None if they were not given."""
+        """Labels of the columns, or None if they were not passed."""
         given = self._given_classes
         return None if given is None else check_classes(given, self.n_classes)
 
@@ -122,15 +124,15 @@ class RowBlocks(ChunkedScores):
         return BlockSource(self, y, weight, groups)
 
     def chunks(self) -> Iterator[Chunk]:
-        """The blocks, from the first row on: one pass."""
+        """Yield the blocks from the first row on, in one pass."""
         start = 0
         for scores, labels, *weights in self._blocks():
             yield Chunk(scores, labels, weights[0] if weights else None, start)
             start += len(scores)
         if self._n_rows_read not in (None, start):
             raise ValueError(
-                f"read() returned {start:,} rows, but {self._n_rows_read:,} rows before. It must "
-                "start with the first row at every call."
+                f"read() returned {start:,} rows, but {self._n_rows_read:,} rows before. Every "
+                "call of read() must start with the first row."
             )
         self._n_rows_read = start
 
@@ -221,13 +223,13 @@ class BlockSource(ChunkSource):
 
 
 class ScoreChunks(ChunkedScores, ChunkSource):
-    """Scores that another system holds in chunks, such as the tables of a cluster.
+    """Scores that another system stores in chunks, such as the tables of a cluster.
 
-    Define ``map_chunks`` in a subclass, which applies a function to each chunk where it is stored.
-    Pass an instance in place of an array of scores, and None for the labels, which come with the
-    chunks. A chunk is ``Chunk(scores, labels, weights, start)``: labels are column numbers or
-    values of ``classes``, weights may be None, and ``start`` is the number of the first row, for
-    error messages.
+    Define ``map_chunks`` in a subclass. ``map_chunks`` applies a function to each chunk where the
+    chunk is stored. Pass an instance in place of an array of scores, and None for the labels, which
+    come with the chunks. A chunk is ``Chunk(scores, labels, weights, start)``. Labels are column
+    numbers or values of ``classes``, and weights may be None. ``start`` is the number of the first
+    row, for error messages.
 
     See Also
     --------
@@ -272,6 +274,6 @@ def _check_column(blocks: RowBlocks, column: Any) -> Any:
     """A column of the blocks themselves, or an array of all rows."""
     if isinstance(column, BlockColumn):
         if column.blocks is not blocks:
-            raise ValueError(f"The {column.name} belong to other blocks than the scores.")
+            raise ValueError(f"The {column.name} and the scores come from different blocks.")
         return column
     return None if column is None else as_array(column)

@@ -1,4 +1,4 @@
-"""Saving and loading of calibrators as JSON files, which store fits exactly and execute no code."""
+"""Save and load calibrators and decisions as JSON, which stores fits exactly and runs no code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["load", "read_metadata", "save"]
 FORMAT = "calibrant-model"
 SCHEMA = 1
 MOST_BYTES = 2**30
-"""Larger files are rejected, because no calibrator has so many parameters."""
+"""Maximum number of bytes of a file. No calibrator has so many parameters."""
 
 _MOST_PROBED = 32
 """Maximum number of classes in the test prediction of a loaded calibrator."""
@@ -34,7 +34,7 @@ _MOST_VALUES = 2**18
 """Maximum number of scores in the test prediction."""
 
 _MAY_BE_NAN = frozenset({"AutoCalibration.losses_"})
-"""Attributes that may hold NaN: a single row cannot be held out, so it has no loss."""
+"""Attributes that may contain NaN, because a single row cannot be held out and has no loss."""
 
 
 Metadata = Mapping[str, str | int | float | bool | None]
@@ -44,16 +44,17 @@ Metadata = Mapping[str, str | int | float | bool | None]
 def save(
     calibrator: Any, path: str | os.PathLike[str], *, metadata: Metadata | None = None
 ) -> None:
-    """Write a fitted calibrator to a JSON file.
+    """Write a fitted calibrator or decision to a JSON file.
 
     Parameters
     ----------
-    calibrator : fitted calibrator
+    calibrator : fitted calibrator or decision
         A calibrator of this package, of a class that was registered with `calibrant.io.register`,
-        or a composition of them.
+        or a composition of them. Or a `DecisionRule`, or a fitted `SelectiveClassifier` or
+        `PredictionSets` of `calibrant.decisions` that predicts with a calibrator; its certificate
+        is saved with it.
     path : path-like
-        The file. It is written under another name and then renamed, so an interrupted write leaves
-        no incomplete file.
+        The file to write. An interrupted write leaves no incomplete file.
     metadata : dict, optional
         Names and plain values to store in the file, for example
         ``{"created": "2026-11-18", "data": "validation.parquet"}``. See `read_metadata`.
@@ -72,10 +73,10 @@ def save(
 
     Notes
     -----
-    The file holds a schema version, the version of the library, the labels of the columns, a
-    summary of the training data (rows, classes with rows, log-loss before and after), the
-    parameters and the fitted attributes. Arrays are stored bit by bit, so predictions of the loaded
-    calibrator are identical.
+    The file contains the parameters, the fitted attributes and the labels of the columns. The file
+    also contains a schema version, the version of the library, and a summary of the training data
+    (rows, classes with rows, log-loss before and after). Arrays are stored bit by bit, so
+    predictions of the loaded calibrator are identical.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def save(
     >>> calibrant.load(path).temperature_ == model.temperature_
     True
     """
-    _check_calibrator(calibrator)
+    calibrator = _checked(calibrator)
     _check_metadata(metadata or {})
     writer = Writer(registered(), _MAY_BE_NAN)
     writer.model(calibrator)
@@ -104,16 +105,20 @@ def save(
     write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
-def _check_calibrator(calibrator: Any) -> None:
-    if isinstance(calibrator, Calibrator):
-        check_fitted(calibrator)
-        return
+def _checked(model: Any) -> Any:
+    """Return what is written of a fitted calibrator or decision, or raise."""
+    if isinstance(model, Calibrator):
+        check_fitted(model)
+        return model
     from calibrant.classifier import CalibratedClassifier  # loading needs no classifiers
+    from calibrant.decisions._saved import SavedDecision
 
+    if isinstance(model, SavedDecision):
+        return model._portable()
     fix = "Pass a fitted calibrator, for example TemperatureScaling().fit(P, y)."
-    if isinstance(calibrator, CalibratedClassifier):
+    if isinstance(model, CalibratedClassifier):
         fix = "Save model.calibrator_, and store the classifier separately."
-    raise TypeError(f"A {type(calibrator).__name__} is not a calibrator. {fix}")
+    raise TypeError(f"A {type(model).__name__} is not a calibrator. {fix}")
 
 
 def _check_metadata(metadata: Any) -> None:
@@ -171,7 +176,7 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a calibrator from a file that `save` wrote.
+    """Read a calibrator or a decision from a file that `save` wrote.
 
     Parameters
     ----------
@@ -180,8 +185,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    fitted calibrator
-        Its predictions are identical to those of the saved calibrator.
+    fitted calibrator or decision
+        Its predictions are identical to those of the saved one.
 
     Raises
     ------
@@ -189,8 +194,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file does not exist.
     ValueError
         If the file was not written by `save`, or was damaged or modified. Loading never executes or
-        imports code from a file. The file holds only numbers and names of calibrators, which must
-        be part of this package or registered, and contradictions between them are rejected.
+        imports code from a file. The file contains only numbers and names of calibrators.
+        Calibrators must be part of this package or registered, and contradictory values are
+        rejected.
 
     See Also
     --------
@@ -211,7 +217,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     except ValueError as error:
         raise ValueError(f"{shown} is not a saved calibrator: {error}") from None
     except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
-        # Values of the wrong type raise such errors wherever they are first used.
+        # Values of the wrong type raise these errors where they are first used.
         reason = f"its values contradict each other ({type(error).__name__}: {error})"
         raise ValueError(f"{shown} is not a saved calibrator: {reason}") from None
 
@@ -236,11 +242,13 @@ def _from_document(document: Any) -> Any:
         )
     models = document.get("models")
     if not isinstance(models, list) or not models:
-        raise ValueError("it holds no model")
+        raise ValueError("it contains no model")
     reader = Reader(registered(), _MAY_BE_NAN, check_fitted_values)
     for entry in models:
         reader.model(entry)
     loaded = reader.models[-1]
+    for model in reader.models[:-1] if not isinstance(loaded, Calibrator) else ():
+        _check_works(model)  # the calibrator of a decision
     _check_works(loaded)
     _check_header(document, loaded)
     return loaded
@@ -250,13 +258,13 @@ def _check_header(document: dict[str, Any], loaded: Any) -> None:
     """Raise if the header of a file contradicts its calibrator."""
     _check_metadata(document.get("metadata", {}))
     if not isinstance(document.get("calibrant"), str):
-        raise ValueError("its header has no version of calibrant")
+        raise ValueError("the header does not contain the version of Calibrant")
     if document.get("classes") != np.asarray(loaded.classes_).tolist():
-        raise ValueError("the classes in its header are not those of its calibrator")
+        raise ValueError("the classes in the header differ from the classes of the calibrator")
     training = vars(loaded).get("training_")
     values, header = {} if training is None else training.to_dict(), document.get("training") or {}
     if not isinstance(header, dict) or any(values.get(key) != header[key] for key in header):
-        raise ValueError("the training summary in its header is not that of its calibrator")
+        raise ValueError("the training summary in the header differs from that of the calibrator")
 
 
 def _check_works(loaded: Any) -> None:
@@ -275,20 +283,25 @@ def _check_works(loaded: Any) -> None:
 
 
 def _check_prediction(loaded: Any) -> None:
+    if not isinstance(loaded, Calibrator):
+        loaded._check_loaded()
+        return
     labels = loaded.classes_
     loaded._check_parameters(len(labels))
     rows = _probe(loaded.inputs, len(labels))
-    proba = np.asarray(loaded.predict_proba(rows))
+    plain = loaded._plain()
+    proba = np.asarray(plain.predict_proba(rows))
     if proba.shape != rows.shape or not (
         np.isfinite(proba).all() and proba.min() >= 0 and proba.max() <= 1 + 1e-6
     ):
         raise ValueError("its predictions are not probabilities")
-    loaded.predict(rows)
+    if not plain.is_multilabel_:
+        plain.predict(rows)
     loaded.explain()
 
 
 def _probe(inputs: str, n_classes: int) -> Any:
-    """Rows for a test prediction: uniform, increasing, and certain of each of the first classes."""
+    """Return uniform, increasing and certain rows for a test prediction."""
     ramp = np.arange(1.0, n_classes + 1.0)
     n_rows = min(n_classes, _MOST_PROBED, max(1, _MOST_VALUES // n_classes))
     certain = np.eye(n_rows, n_classes)

@@ -54,17 +54,19 @@ class LoadedRows(NamedTuple):
     labels: AnyArray
     weight: FloatArray | None
 
-    def sample(self, classes: AnyArray) -> Sample:
-        """The rows as a sample. Their scores are not checked again."""
+    def sample(self, classes: AnyArray, columns: tuple[AnyArray, ...] = ()) -> Sample:
+        """The rows as a sample with other columns. Their scores are not checked again."""
         y, _ = encode_labels(self.labels, len(classes), classes)
-        return ArraySample(self.scores, y, check_weight(self.weight, len(y)))
+        rows = ArraySample(self.scores, y, check_weight(self.weight, len(y)))
+        rows.columns = columns
+        return rows
 
 
 class ScoreFile:
     """A file of predictions. Use `open_scores` to open one.
 
     Pass ``scores``, ``labels`` and ``weight`` in place of arrays to most fits, `evaluate` and the
-    metrics. The file is then read block by block, once per pass. For other functions, `load` it.
+    metrics. The file is then read block by block, once per pass. For other functions, call `load`.
 
     Attributes
     ----------
@@ -73,7 +75,7 @@ class ScoreFile:
         passed. A file of top scores is loaded at once, and its ``scores`` are
         `calibrant.TopScores`.
     inputs : {"proba", "logits", "log_proba"}
-        The kind of scores, as declared by the user or the names of the columns.
+        The kind of scores, declared by the user or by the names of the columns.
     classes : ndarray of shape (K,)
         Labels of the columns.
     n_rows : int or None
@@ -81,7 +83,7 @@ class ScoreFile:
     n_classes : int
         Number of classes.
     has_top_scores : bool
-        Whether the file holds the best few classes of each row.
+        Whether the file contains only the top classes of each row.
     guesses : tuple of str
         Sentences about the guessed roles of columns and labels.
     path : Path
@@ -148,19 +150,19 @@ class ScoreFile:
 
     @property
     def score_columns(self) -> tuple[str, ...]:
-        """Names of the columns of scores in the file; none for arrays and top scores."""
+        """Names of the columns of scores in the file. Empty for arrays and top scores."""
         columns = () if self.has_top_scores else getattr(self.reader, "columns", ())
         return columns.scores if columns else ()
 
     @property
     def label_column(self) -> str | None:
-        """Name of the column of labels; None for arrays."""
+        """Name of the column of labels, or None for arrays."""
         columns = getattr(self.reader, "columns", None)
         return columns.label if columns else None
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all scores in memory; for a text file its size."""
+        """Number of bytes of all scores in memory. For a text file, it is the file size."""
         if self.n_rows is None:
             return self.path.stat().st_size
         return self.n_rows * self.n_classes * _SCORE_BYTES
@@ -222,7 +224,7 @@ class ScoreFile:
         return LoadedRows(self._top_scores(blocks), np.concatenate(labels), weight)
 
     def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
-        """The rows with checked scores, block by block; ``all_columns`` adds the other columns.
+        """Yield checked rows block by block. ``all_columns`` adds the other columns.
 
         If one pass accepted all scores unchanged, later passes do not check them again.
         """
@@ -240,11 +242,15 @@ class ScoreFile:
                 "{repair} To avoid this warning, pass {renormalize:True}.", {"repair": repairs[0]}
             )
 
-    def sample(self, classes: AnyArray) -> Sample:
-        """The rows as a sample that is read in blocks; ``classes`` are those of the file."""
+    def sample(self, classes: AnyArray, columns: tuple[AnyArray, ...] = ()) -> Sample:
+        """The rows as a sample that is read in blocks; ``classes`` are those of the file.
+
+        ``columns`` are other columns of all rows.
+        """
         # Labels as column numbers avoid a lookup of names.
         rows = RowBlocks(self._read_codes, n_rows=self.n_rows, progress=self.progress)
-        return as_sample(rows.scores, rows.labels, rows.weight, inputs=self.inputs)[0]
+        options: dict[str, Any] = {"inputs": self.inputs, "columns": columns}
+        return as_sample(rows.scores, rows.labels, rows.weight, **options)[0]
 
     def _read_codes(self) -> Iterator[tuple[Any, ...]]:
         for block in self.blocks():
@@ -259,7 +265,8 @@ class ScoreFile:
             return self._top_scores([block])
         values = block.scores / 100.0 if self.options.percent else block.scores
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # scores near the largest float
+            # Scores near the largest float may overflow.
+            with np.errstate(over="ignore", invalid="ignore"):
                 scores = check_scores(
                     values,
                     inputs=self.inputs,
@@ -269,8 +276,8 @@ class ScoreFile:
                     note=repairs.append,
                 )
         except ValueError as error:
-            # The message is used as a template. Its only braces are those of the hints: it quotes
-            # numbers, and `locate` escapes the braces in names of columns.
+            # The message is used as a template. Only the hints in the message contain braces. The
+            # message quotes only numbers, and `locate` escapes braces in column names.
             raise ParameterError(self.reader.locate(str(error))) from None
         if block.start == 0 and self.inputs == "logits" and look_like_proba(scores):
             self._note_once(
@@ -315,7 +322,8 @@ def _open_reader(
         from calibrant.io._readers import open_reader
     except ImportError as error:
         raise ImportError(
-            f'open_scores needs pyarrow ({error}). Install it: pip install "calibrant[cli]"'
+            "open_scores needs the package pyarrow, which is not installed. Run pip install "
+            '"calibrant[parquet]".'
         ) from error
     reader = open_reader(options, needs_label=needs_label, model=model, keeps_text=keeps_text)
     if model is not None and not reader.top_labels:
@@ -367,8 +375,8 @@ def open_scores(
         The column of labels. By default the column with a usual name (label, y, target, ...).
     proba, logits, log_proba : str or list of str, optional
         The columns of scores, as a pattern (``"p_*"``) or a list of names. The parameter declares
-        the kind of scores. Columns that begin with ``p_``, ``z_`` or ``lp_`` and columns of top
-        scores (``top1_label``, ``top1_logprob``, ``top2_label``, ...) are found by themselves.
+        the kind of scores. By default, columns that begin with ``p_``, ``z_`` or ``lp_`` and
+        columns of top scores (``top1_label``, ``top1_logprob``, ``top2_label``, ...) are used.
     weight : str, optional
         The column of weights.
     classes : array-like, optional
@@ -380,15 +388,15 @@ def open_scores(
     split : str, optional
         Prefix of arrays in an ``.npz`` file: "test" for ``test_logits`` and ``test_labels``.
     renormalize : bool
-        Divide rows of probabilities by their sum, however far from one it is.
+        Whether to divide rows of probabilities by their sum, even if the sum is far from one.
     sep : str, optional
         Separator of a text file. By default a comma, and a tab in ``.tsv`` files.
     decimal : str, optional
         Decimal point of a text file.
     percent : bool
-        Divide the probabilities by 100.
+        Whether to divide the probabilities by 100.
     progress : bool
-        Show a progress bar for each pass over the file, if there is a terminal.
+        Whether to show a progress bar for each pass over the file on a terminal.
 
     Returns
     -------
@@ -401,8 +409,8 @@ def open_scores(
 
     Notes
     -----
-    Needs pyarrow (``pip install "calibrant[cli]"``). A fit reads the file once per pass;
-    temperature scaling needs about five passes. A block holds 16 MB of scores.
+    Needs pyarrow (``pip install "calibrant[parquet]"``). A fit reads the file once per pass.
+    Temperature scaling needs about five passes. A block contains 16 MB of scores.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.base import FittedValue
-from calibrant.base._training import TrainingSummary
+from calibrant.base.training import TrainingSummary
 
 _EVERYWHERE = frozenset(
     {"classes_", "n_classes_", "n_features_in_", "feature_names_in_", "training_"}
@@ -42,7 +42,7 @@ def _check_known(name: str, cls: type, fitted: Mapping[str, Any]) -> None:
 
 
 def mentioned_names(cls: type) -> frozenset[str]:
-    """The names in the code of the methods of a class, which are all that its fit can set."""
+    """Return the names in the code of the methods of a class. A fit can set no other attributes."""
     members = (member for owner in cls.__mro__ for member in vars(owner).values())
     return frozenset(name for member in members for name in _names_of(member))
 
@@ -107,7 +107,7 @@ def _are_names(names: Any, count: Any) -> bool:
 
 @dataclass
 class References:
-    """Counts the calibrators that a prediction runs through, and limits their number.
+    """Count the calibrators that a prediction runs, and limit their number.
 
     An inner calibrator counts once for each reference to it. Without a limit, a small file with
     nested references could describe a prediction that never ends.

@@ -24,7 +24,8 @@ from calibrant.io._score_file import ScoreFile
 
 TEXT_ENDINGS = (".csv", ".tsv")
 ARRAY_ENDINGS = (".npz", ".npy")
-ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq", *ARRAY_ENDINGS)
+TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".pq")
+ENDINGS = (*TABLE_ENDINGS, *ARRAY_ENDINGS)
 
 Scored = tuple[FileBlock, Any]
 """A block of the input and its calibrated scores: probabilities, or top scores."""
@@ -42,7 +43,7 @@ def check_ending(path: Path, file: ScoreFile) -> None:
 
 
 def write_scores(path: Path, file: ScoreFile, rows: Iterable[Scored]) -> None:
-    """Write all rows in the format of the extension of ``path``, all of them or no file."""
+    """Write all rows in the format of the extension of ``path``, or no file if an error occurs."""
     check_ending(path, file)
     columns_of = _top_columns if file.has_top_scores else _proba_columns
     tables = (add_columns(block.table, columns_of(scores, file, block)) for block, scores in rows)
@@ -50,10 +51,30 @@ def write_scores(path: Path, file: ScoreFile, rows: Iterable[Scored]) -> None:
     with written_aside(path) as aside:
         if ending in ARRAY_ENDINGS:
             _write_arrays(aside, file, rows, ending)
-        elif ending in TEXT_ENDINGS:
-            _write_csv(aside, tables, "\t" if ending == ".tsv" else ",")
         else:
-            _write_parquet(aside, tables)
+            _write_tables(aside, ending, tables)
+
+
+def write_columns(path: Path, rows: Iterable[tuple[FileBlock, dict[str, Any]]]) -> None:
+    """Write all rows with new columns as a table, all of them or no file."""
+    ending = path.suffix.lower()
+    if ending not in TABLE_ENDINGS:
+        raise ValueError(
+            f"{path} must be a table. Use one of the file extensions {', '.join(TABLE_ENDINGS)}."
+        )
+    tables = (
+        add_columns(block.table, {name: pa.array(values) for name, values in columns.items()})
+        for block, columns in rows
+    )
+    with written_aside(path) as aside:
+        _write_tables(aside, ending, tables)
+
+
+def _write_tables(path: Path, ending: str, tables: Iterator[Any]) -> None:
+    if ending in TEXT_ENDINGS:
+        _write_csv(path, tables, "\t" if ending == ".tsv" else ",")
+    else:
+        _write_parquet(path, tables)
 
 
 def add_columns(batch: Any, new: dict[str, Any]) -> Any:
@@ -79,7 +100,7 @@ def _proba_columns(proba: FloatArray, file: ScoreFile, block: FileBlock) -> dict
 
 
 def _top_columns(top: TopScores, file: ScoreFile, block: FileBlock) -> dict[str, Any]:
-    """The columns of top scores; the tail mass is written if the input has it."""
+    """Return the columns of top scores, with the tail mass if the input has it."""
     columns: dict[str, Any] = {}
     for k in range(top.n_known):
         columns[f"top{k + 1}_label"] = pa.array(top.classes[top.labels[:, k]])

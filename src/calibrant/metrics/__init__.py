@@ -1,40 +1,50 @@
 """Proper scores and calibration errors.
 
 Metrics are functions ``(y_true, y_prob, *, ...)`` that return a float. `evaluate` computes the
-common ones in one pass, `evaluate_confidence` evaluates stated confidences, and `MetricAccumulator`
+common ones in one pass, `evaluate_answers` evaluates stated confidences, and `MetricAccumulator`
 evaluates data in batches. `flatten_predictions` and `map_scores` prepare images and sequences.
-`TopScores` holds the top m of many classes.
+`TopScores` contains the top m of many classes, and `OptionScores` contains questions with different
+numbers of options.
 """
 
 from calibrant._data.top_scores import TopScores
-from calibrant._validation import FlatPredictions, flatten_predictions, map_scores
+from calibrant._validation import FlatPredictions, OptionScores, flatten_predictions, map_scores
 from calibrant.metrics import registry
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
+from calibrant.metrics._answers import AnswerEvaluation, evaluate_answers
 from calibrant.metrics._binned import calibration_curve
 from calibrant.metrics._evaluation import evaluate
-from calibrant.metrics._groups import GroupedEvaluation, GroupEvaluation
+from calibrant.metrics._group_difference import GroupDifference, GroupGain
+from calibrant.metrics._multilabel import LabelEvaluation, MultilabelEvaluation
+from calibrant.metrics._net_benefit import net_benefit
 from calibrant.metrics._scorer import scorer
-from calibrant.metrics._stated_confidence import ConfidenceEvaluation, evaluate_confidence
 from calibrant.metrics._top_scores import TopEvaluation, log_loss_bounds
+from calibrant.metrics.groups import GroupedEvaluation, GroupEvaluation
 from calibrant.metrics.registry import *  # noqa: F403  # the metrics: stated once, in the registry
 from calibrant.metrics.registry import Metric
 
 __all__ = [
-    "ConfidenceEvaluation",
+    "AnswerEvaluation",
     "Evaluation",
     "FlatPredictions",
+    "GroupDifference",
     "GroupEvaluation",
+    "GroupGain",
     "GroupedEvaluation",
+    "LabelEvaluation",
     "Metric",
     "MetricAccumulator",
+    "MultilabelEvaluation",
+    "OptionScores",
     "TopEvaluation",
     "TopScores",
     "calibration_curve",
     "evaluate",
-    "evaluate_confidence",
+    "evaluate_answers",
     "flatten_predictions",
     "log_loss_bounds",
     "map_scores",
+    "net_benefit",
     "scorer",
 ]
 __all__ += registry.__all__

@@ -28,12 +28,11 @@ from calibrant.metrics.registry import METRICS
 SCHEMA = "calibrant.metric-accumulator/2"
 
 KEEP_TOP = 4_000_000
-"""Rows whose confidence is kept for the KS error, which sorts them. They take 68 MB."""
+"""Maximum number of rows whose confidence is kept for the KS error. They take 68 MB."""
 
 _ADDING = Lock()
-"""Lock for the short time in which sums are added. All accumulators share it, because one with its
-own lock could not be pickled.
-"""
+"""Lock for adding sums. All accumulators share the lock, because an accumulator with its own lock
+could not be pickled. """
 
 _SIZES = {"n_samples": "rows", "n_classes": "classes"}
 
@@ -42,13 +41,13 @@ _SIZES = {"n_samples": "rows", "n_classes": "classes"}
 class Evaluation:
     """Accuracy, proper scores and calibration errors of a set of predictions.
 
-    Returned by `evaluate` and `MetricAccumulator.compute`. ``str()`` is a table. Each value is that
-    of the metric with the same name in `calibrant.metrics`, without rounding.
+    `evaluate` and `MetricAccumulator.compute` return it. ``str()`` is a table. Each value equals
+    the metric with the same name in `calibrant.metrics`.
 
     Attributes
     ----------
     n_samples : float
-        Sum of the weights; the number of rows if there are none.
+        Sum of the weights, or the number of rows if there are no weights.
     n_classes : int
         Number of classes.
     accuracy : float
@@ -60,16 +59,16 @@ class Evaluation:
         usual binary score. Lower is better.
     conf_ece, cw_ece, tl_ece : float
         Binned calibration errors of the confidence, of each class, and of the confidence per
-        predicted class. They are never negative, so sampling noise biases them upward. Lower is
-        better.
+        predicted class. These errors are never negative, so sampling noise biases them upward.
+        Lower is better.
     mce : float
         Maximum calibration error (MCE) over the bins of ``conf_ece``. Lower is better.
     ks : float or None
         Kolmogorov-Smirnov error of the confidence. Lower is better. None if there were more rows
         than ``keep_top`` of the `MetricAccumulator`.
     confidence_on_errors : float
-        Mean confidence on errors. It is positive for calibrated models too. To see whether a model
-        is overconfident, compare its mean confidence with its accuracy.
+        Mean confidence on errors. This mean is also positive for calibrated models. To see whether
+        a model is overconfident, compare its mean confidence with its accuracy.
     doubt_on_correct : float
         Mean of 1 - confidence on correct predictions.
     sharpness : float
@@ -149,9 +148,10 @@ class MetricAccumulator:
         Type of the scores that you pass to `update`.
     keep_top : int or None, default 4000000
         Maximum number of rows for which the KS error is computed, because it needs the confidence
-        of every row. With more rows, ``ks`` is None. Pass 0 to keep none, None to keep all.
+        of every row. With more rows, ``ks`` is None. Pass 0 to keep no rows, or None to keep all
+        rows.
     renormalize : bool, default False
-        Whether to divide rows of probabilities by their sum, however far it is from one.
+        Whether to divide rows of probabilities by their sum, even if the sum is far from one.
 
     See Also
     --------
@@ -159,8 +159,7 @@ class MetricAccumulator:
 
     Notes
     -----
-    Memory is O(bins x claims) whatever the number of rows, plus 17 bytes per kept row (9 without
-    weights).
+    The memory is O(bins x claims), plus 17 bytes per kept row (9 without weights).
 
     Examples
     --------
@@ -192,10 +191,10 @@ class MetricAccumulator:
     def update(
         self, y: LabelsLike, p: ScoresLike, sample_weight: WeightsLike | None = None
     ) -> MetricAccumulator:
-        """Add rows of scores of the type ``inputs``; returns self.
+        """Add rows of scores of the type ``inputs``, and return self.
 
-        If the labels or a data frame name the columns, later batches use the same classes. Chunks
-        of a dask array are evaluated on their workers, without the KS error, because its
+        If the labels or a data frame name the columns, later batches use the same classes. The
+        workers evaluate the chunks of a dask array. The KS error is not computed, because all
         confidences would have to be gathered.
         """
         sample, names = as_sample(
@@ -213,7 +212,7 @@ class MetricAccumulator:
 
     @property
     def _known_classes(self) -> LabelsLike | None:
-        """Labels of the columns: those passed, or those of the first rows."""
+        """Labels of the columns, passed by the user or taken from the first rows."""
         return self._names if self.classes is None else self.classes
 
     def _update_checked(self, sample: Sample) -> MetricAccumulator:
@@ -238,7 +237,7 @@ class MetricAccumulator:
                 self._sums = self._sums + sums
 
     def merge(self, other: MetricAccumulator) -> MetricAccumulator:
-        """Add the rows of another accumulator, which can have other ``inputs``; returns self."""
+        """Add the rows of another accumulator, which can have other ``inputs``, and return self."""
         if other.n_bins != self.n_bins:
             raise ValueError(
                 f"Only accumulators with the same n_bins can be merged; got {self.n_bins} and "
@@ -257,7 +256,7 @@ class MetricAccumulator:
         return self
 
     def _contradicts(self, other: MetricAccumulator) -> bool:
-        """Whether both have rows and their columns stand for different classes."""
+        """Return whether both have rows and their columns represent different classes."""
         both_have_rows = self._sums is not None and other._sums is not None
         return both_have_rows and _as_list(self._names) != _as_list(other._names)
 
@@ -275,7 +274,7 @@ class MetricAccumulator:
         return both.merge(self).merge(other)
 
     def reset(self) -> MetricAccumulator:
-        """Remove all rows, for example before the next epoch; returns self."""
+        """Remove all rows, for example before the next epoch, and return self."""
         self._sums = self._names = None
         return self
 
@@ -306,7 +305,10 @@ class MetricAccumulator:
 
     @property
     def n_effective(self) -> float:
-        """Effective number of rows, ``(sum w)^2 / sum w^2``; the number of rows without weights."""
+        """Effective number of rows, ``(sum w)^2 / sum w^2``.
+
+        Without weights, the number of rows.
+        """
         if self._sums is None:
             raise ValueError("No rows were added. Call update(y_true, y_prob) first.")
         return self._sums.top.n_effective
@@ -357,7 +359,7 @@ class MetricAccumulator:
 
     @classmethod
     def from_json(cls, text: str) -> MetricAccumulator:
-        """Restore an accumulator from the text of `to_json`; raises ValueError for other text."""
+        """Restore an accumulator from the text of `to_json`. Raises ValueError for other text."""
         try:
             state = json.loads(text)
             if state["schema"] != SCHEMA:

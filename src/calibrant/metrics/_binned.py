@@ -29,14 +29,14 @@ def expected_calibration_error(
     variants.
 
     The error compares mean predicted probability and observed frequency in bins of similar scores.
-    Lower is better; 0 means that they agree in every bin.
+    Lower is better, and 0 means that both agree in every bin.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem. For
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem. For
         class-wise types of calibration, rows need not sum to one. With ``y_pred``, the
         probabilities of the reported labels.
     notion : str or Notion, default "confidence"
@@ -52,13 +52,14 @@ def expected_calibration_error(
         calibration error (MCE).
     debias : bool, default False
         With ``norm=2``, subtract from each squared gap the variance of its mean outcome, and floor
-        the sum of each claim at 0 (Kumar 2019). Rows that are alone in their bin are left out. If
-        all are, the error is not identifiable and NaN. With many claims of few rows, the floor
-        biases the error upward; `calibrant.inference.debiased_interval` floors fewer sums.
+        the sum of each claim at 0 (Kumar 2019). Rows that are alone in their bin are excluded. If
+        all rows are excluded, the error is not identifiable and NaN. With many claims of few rows,
+        the floor biases the error upward. `calibrant.inference.debiased_interval` floors fewer
+        sums.
     aggregate : {"mean", "sum", "bin"}, default "mean"
         "sum" adds the errors of the classes or ranks instead of averaging them (class-wise tables
         of Kull 2019). "bin" first averages the gaps of a bin over its claims, weighted by rows.
-        With ``norm=inf``, "bin" gives the TL-MCE that Gupta & Ramdas 2022 print, and "mean" their
+        With ``norm=inf``, "bin" is the TL-MCE that Gupta & Ramdas 2022 report, and "mean" is their
         eq. 17, the largest cell.
     y_pred : array-like of shape (n,) or (n, k), optional
         Reported labels, to evaluate the output of ``predict_top``. ``y_prob`` then has the shape of
@@ -93,12 +94,12 @@ def expected_calibration_error(
     have equal weights :math:`v_c`. Claims that split the same rows by label are weighted by their
     share of the rows. The weights sum to one.
 
-    The plug-in error is biased upward: for a perfectly calibrated model it is about ``sum_b w_b
+    The plug-in error is biased upward. For a perfectly calibrated model, it is about ``sum_b w_b
     sqrt(2 p_b (1 - p_b) / (pi n_b))``, at most ``0.4 sqrt(n_bins / n)``, with p_b the frequency and
-    n_b the rows of a bin. It summarizes a reliability diagram. Do not use it to choose a model,
-    because coarse bins hide errors.
+    n_b the rows of a bin. The error summarizes a reliability diagram. Do not use it to choose a
+    model, because coarse bins hide errors.
 
-    O(n K) time. Uniform bins need O(block) memory; "quantile" and "unique" sort one claim at a
+    O(n K) time. Uniform bins need O(block) memory. "quantile" and "unique" sort one claim at a
     time.
 
     References

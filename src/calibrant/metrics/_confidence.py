@@ -12,8 +12,8 @@ from calibrant.notions import ClaimBlock, Claims, as_notion, claims_of
 class ConfidenceSums:
     """Sums over rows of the confidence z.
 
-    The sums are those of weights, z and z^2 over all rows, of weights and z over correct rows, and
-    of squared weights.
+    The sums are over weights, z and z^2 of all rows, over weights and z of correct rows, and over
+    squared weights.
     """
 
     weight: float = 0.0
@@ -89,18 +89,18 @@ def confidence_on_errors(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Compute the mean confidence on errors; 0.0 if no prediction is wrong.
+    """Compute the mean confidence on errors, or 0.0 if no prediction is wrong.
 
-    The literature calls it overconfidence. Neither lower nor higher is better by itself: it is
-    positive for calibrated models too, so it does not show whether a model is overconfident. Mean
-    confidence minus accuracy does, see `evaluate` with ``by=`` or `evaluate_confidence`.
+    The literature calls it overconfidence. Neither lower nor higher is better by itself. The metric
+    is also positive for calibrated models, so it does not show whether a model is overconfident.
+    Mean confidence minus accuracy does, see `evaluate` with ``by=`` or `evaluate_answers`.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
@@ -145,10 +145,10 @@ def doubt_on_correct(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Compute the mean of 1 - confidence on correct predictions; 0.0 if none is correct.
+    """Compute the mean of 1 - confidence on correct predictions, or 0.0 if none is correct.
 
     The literature calls it underconfidence. Neither lower nor higher is better by itself, because
-    it is positive for calibrated models too.
+    the metric is also positive for calibrated models.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def doubt_on_correct(
     Returns
     -------
     float
-        Mean of 1 - confidence of correct predictions, between 0 and 1.
+        Mean of 1 - confidence on correct predictions, between 0 and 1.
 
     See Also
     --------
@@ -190,7 +190,7 @@ def sharpness(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Compute the scaled variance of the confidence; 0.0 for a single row.
+    """Compute the scaled variance of the confidence, or 0.0 for a single row.
 
     Sharpness measures how much the confidence differs between rows. Higher is better among models
     that are equally well calibrated.
@@ -198,7 +198,7 @@ def sharpness(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        True labels. They do not affect the result; all metrics have the same arguments.
+        True labels. Labels do not affect the result, but all metrics have the same arguments.
     y_prob, inputs, sample_weight, classes
         As in `confidence_on_errors`.
 

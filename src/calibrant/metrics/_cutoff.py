@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant.metrics._ks import path_parts
+from calibrant.metrics.ks import path_parts
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
 
@@ -18,8 +18,8 @@ def cutoff_calibration_error(
 ) -> float:
     r"""Compute the cutoff calibration error, the largest mean residual over any interval of scores.
 
-    It bounds the benefit of moving a decision threshold: with benefits scaled to [0, 1], changing
-    the rule "act if the score is at least t" to any other threshold gains at most this much per
+    The error bounds the benefit of moving a decision threshold. If benefits are scaled to [0, 1], a
+    different threshold in the rule "act if the score is at least t" gains at most this much per
     row. Lower is better.
 
     Parameters
@@ -27,7 +27,7 @@ def cutoff_calibration_error(
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
         Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
         of `expected_calibration_error`.
@@ -46,7 +46,7 @@ def cutoff_calibration_error(
     See Also
     --------
     calibrant.inference.cutoff_interval : Confidence interval of the error.
-    calibrant.inference.consistency_test : P-value; pass ``metric="cutoff_calibration_error"``.
+    calibrant.inference.consistency_test : P-value with ``metric="cutoff_calibration_error"``.
     ks_error : The largest error over intervals that begin at the lowest score.
 
     Notes
@@ -56,8 +56,8 @@ def cutoff_calibration_error(
     .. math:: \max_I \frac1n \Big| \sum_{i:\, f_i \in I} (o_i - f_i) \Big| ,
 
     which is the highest minus the lowest point of the graph whose largest distance from zero is
-    `ks_error` (Kuiper's statistic). For a calibrated model, sampling noise makes it of the order
-    :math:`1 / \sqrt n`. O(n log n) time and O(n) memory per claim.
+    `ks_error` (Kuiper's statistic). For a calibrated model, the error is of order :math:`1 / \sqrt
+    n` because of sampling noise. O(n log n) time and O(n) memory per claim.
 
     References
     ----------

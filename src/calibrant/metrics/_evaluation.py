@@ -7,16 +7,19 @@ from functools import partial
 from math import log
 from typing import Any, overload
 
+from calibrant._data.group_columns import as_columns
+from calibrant._data.multilabel import MultilabelSample
 from calibrant._data.read import as_sample
 from calibrant._data.top_scores import TopScores
 from calibrant._kernels.simplex import EPS, as_proba
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import warn_data
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
-from calibrant.metrics._groups import GroupedEvaluation, as_columns, check_level, evaluate_groups
-from calibrant.metrics._ks import claims_ks
-from calibrant.metrics._stated_confidence import warn_if_pair
+from calibrant.metrics._answers import warn_if_pair
+from calibrant.metrics._multilabel import MultilabelEvaluation, evaluate_labels
 from calibrant.metrics._top_scores import TopEvaluation, evaluate_top
+from calibrant.metrics.groups import GroupedEvaluation, check_level, evaluate_groups
+from calibrant.metrics.ks import claims_ks
 from calibrant.notions import as_notion
 
 __all__ = ["Evaluation", "MetricAccumulator", "evaluate"]
@@ -60,6 +63,7 @@ def evaluate(
     renormalize: bool = False,
     by: Any,
     level: float = 0.95,
+    min_rows: float = 0,
 ) -> GroupedEvaluation: ...
 
 
@@ -74,16 +78,18 @@ def evaluate(
     renormalize: bool = False,
     by: Any = None,
     level: float = 0.95,
-) -> Evaluation | GroupedEvaluation | TopEvaluation:
+    min_rows: float = 0,
+) -> Evaluation | GroupedEvaluation | TopEvaluation | MultilabelEvaluation:
     """Compute accuracy, proper scores and calibration errors of predictions.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels.
+    y_true : array-like of shape (n,) or (n, K)
+        True labels. A table of zeros and ones with one column per label means that several labels
+        of a row may be true (multilabel); rows of probabilities then need not sum to one.
     y_prob : array-like of shape (n, K) or (n,), or TopScores
-        Predicted scores. A 1D array holds those of class 1 of a binary problem. For confidences of
-        answers that were correct or not, use `evaluate_confidence`.
+        Predicted scores. A 1D array contains the scores of class 1 of a binary problem. If you only
+        have the confidence and the correctness of each answer, use `evaluate_answers`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     n_bins : int, default 15
@@ -94,32 +100,36 @@ def evaluate(
         Labels of the columns. By default, integer labels are column numbers. Text labels are
         matched to the column names of a data frame, or to the columns of an array in sorted order.
     renormalize : bool, default False
-        Whether to divide rows of probabilities by their sum, however far it is from one. Rows whose
-        sum differs from one by rounding are always accepted, with a warning.
+        Whether to divide rows of probabilities by their sum, even if the sum is far from one. Rows
+        whose sum differs from one by rounding are always accepted, with a warning.
     by : array-like of shape (n,), dict or data frame, optional
-        One or several columns that define groups of rows; every combination of values is a group.
+        One or several columns that define groups of rows. Every combination of values is a group.
         Each group is evaluated, with intervals of its accuracy and of its mean confidence minus
-        accuracy that hold for all groups together. The result names groups with too few rows. To
+        accuracy that hold for all groups together. A test of all groups shows whether any of them
+        differs. The result names groups with too few rows. To
         group by month, pass ``by=dates.astype("datetime64[M]")``. For chunked scores, pass dask
         columns with the same chunks, or arrays; the KS error is then not computed.
     level : float, default 0.95
         Level of these intervals together.
+    min_rows : float, default 0
+        Groups with fewer rows are not shown, for example because their figures are confidential.
 
     Returns
     -------
     Evaluation, GroupedEvaluation or TopEvaluation
-        `GroupedEvaluation` if ``by`` is passed, `TopEvaluation` for `TopScores`.
+        `GroupedEvaluation` if ``by`` is passed, `TopEvaluation` for `TopScores`,
+        `MultilabelEvaluation` for ``y_true`` of shape (n, K).
 
     See Also
     --------
-    evaluate_confidence : Evaluate stated confidences of answers.
+    evaluate_answers : Evaluate stated confidences of answers.
     MetricAccumulator : Evaluate data in batches.
     calibrant.inference.bootstrap_interval : Confidence interval of a metric.
 
     Notes
     -----
-    The rows are read once in blocks, and the confidences are sorted for the KS error: O(n K + n log
-    n) time and O(n) memory in addition to the input.
+    The rows are read once in blocks, and the confidences are sorted for the KS error. This takes
+    O(n K + n log n) time and O(n) memory in addition to the input.
 
     Examples
     --------
@@ -134,9 +144,9 @@ def evaluate(
     if isinstance(y_prob, TopScores):
         _check_top_options(inputs, by, renormalize=renormalize)
         return evaluate_top(y_true, y_prob, n_bins, sample_weight, classes)
-    warn_if_pair(y_true, y_prob)
+    warn_if_pair(y_true, y_prob, classes)
     columns = {} if by is None else as_columns(by)
-    sample, _ = as_sample(
+    sample, names = as_sample(
         y_prob,
         y_true,
         sample_weight,
@@ -144,11 +154,16 @@ def evaluate(
         inputs=inputs,
         renormalize=renormalize,
         columns=tuple(columns.values()),
+        multilabel=True,
     )
+    if isinstance(sample, MultilabelSample):
+        return evaluate_labels(sample, names, n_bins)
     if inputs != "proba":
         _warn_impossible(sample.known_impossible(inputs), sample.n_rows)
     if by is not None:
-        return evaluate_groups(sample, tuple(columns), level, inputs=inputs, n_bins=n_bins)
+        return evaluate_groups(
+            sample, tuple(columns), level, inputs=inputs, n_bins=n_bins, min_rows=min_rows
+        )
     accumulator = MetricAccumulator(n_bins, classes, inputs=inputs, keep_top=None)
     result = accumulator._update_checked(sample).compute()
     if result.ks is not None:
@@ -177,5 +192,5 @@ def _check_top_options(inputs: str, by: Any, *, renormalize: bool) -> None:
     if inputs != "proba" or renormalize:
         raise ValueError(
             "TopScores hold log-probabilities and their tail mass, so inputs= and renormalize= do "
-            "not apply. Leave them out."
+            "not apply. Remove them."
         )

@@ -9,12 +9,13 @@ from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
-# The grid of the authors. It extends beyond [0, 1] for the scores that are mirrored at 0 and 1.
+# The grid of the authors. The grid extends beyond [0, 1] for scores that are mirrored at 0 and 1.
 _LOW, _HIGH, _POINTS = -0.6, 1.6, 2**14
 _STEP = (_HIGH - _LOW) / (_POINTS - 1)
-# A triweight kernel of standard deviation h ends at 3 h. The grid does not resolve smaller ones.
+# A triweight kernel of standard deviation h ends at 3 h. The grid does not resolve smaller
+# bandwidths.
 _SMALLEST = 2 * _STEP
-# Densities below this share of the maximum are round-off of the convolution.
+# Densities below this share of the maximum are round-off errors of the convolution.
 _NO_DENSITY = 1e-12
 
 
@@ -32,14 +33,14 @@ def kde_calibration_error(
     r"""Compute the calibration error by kernel density estimation (KDE-ECE).
 
     The error integrates the gap between score and estimated frequency of the outcome, without bins.
-    Lower is better. It depends on the bandwidth, and it is not zero for a calibrated model.
+    Lower is better. The error depends on the bandwidth, and is not zero for a calibrated model.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem. For
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem. For
         class-wise types of calibration, rows need not sum to one.
     notion : str or Notion, default "confidence"
         Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
@@ -47,7 +48,8 @@ def kde_calibration_error(
     bandwidth : float, optional
         Standard deviation of the triweight kernel, at most 0.2. By default :math:`\hat\sigma
         (2n)^{-1/5}` with the standard deviation of the scores with outcome 1, as in the authors'
-        code that produced the published figures. If these scores are all equal, that of all scores.
+        code that produced the published figures. If these scores are all equal, the standard
+        deviation of all scores is used.
     norm : float >= 1, default 1
         Power p of the gaps.
     inputs : {"proba", "logits"}, default "proba"
@@ -125,7 +127,7 @@ def _default_bandwidth(claim: Claim) -> float:
 
 
 def _deviation(claim: Claim, *, of_hits: bool) -> float:
-    """Standard deviation of the scores; 0.0 if they are equal or there are none."""
+    """Return the standard deviation of the scores, or 0.0 if they are equal or there are none."""
 
     def moments(rows: slice) -> tuple[float, float]:
         weight = claim.weight[rows] * claim.outcome[rows] if of_hits else claim.weight[rows]
@@ -160,7 +162,7 @@ def _density(mass: FloatArray, width: float) -> FloatArray:
     reach = int(3 * width / _STEP)
     offset = np.arange(-reach, reach + 1) * (_STEP / (3 * width))
     kernel = 35 / 32 * (1 - offset**2) ** 3 / (3 * width)
-    # The Fourier transform leaves tiny negative values where no score is near.
+    # The Fourier transform returns tiny negative values far from all scores.
     return np.maximum(scipy.signal.fftconvolve(mass, kernel, mode="same"), 0)
 
 

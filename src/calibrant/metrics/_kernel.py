@@ -1,8 +1,8 @@
-"""Kernel calibration error: whether residuals of similar predictions have the same direction.
+"""Kernel calibration error, which compares residuals of similar predictions.
 
-A `Residuals` object holds points, residuals and weights of one claim, or of the whole vector. It
-sums ``kernel(point_i, point_j) <a_i, a_j>`` over all pairs. For scores (points on a line) this
-takes O(n) after sorting, for vectors O(n^2).
+A `Residuals` object contains points, residuals and weights of one claim, or of the whole vector.
+The object sums ``kernel(point_i, point_j) <a_i, a_j>`` over all pairs. For scores (points on a
+line), this takes O(n) time after sorting. For vectors, it takes O(n^2).
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ def kernel_calibration_error(
 ) -> float:
     r"""Compute the squared kernel calibration error (SKCE), without bins.
 
-    By default it is about the whole probability vector. Its expectation is zero if and only if the
-    model is calibrated, and positive otherwise. Lower is better, but the unbiased estimate of a
-    calibrated model is negative more than half of the time.
+    By default, the error is about the whole probability vector. Its expectation is zero if and only
+    if the model is calibrated, and positive otherwise. Lower is better, but the unbiased estimate
+    of a calibrated model is negative more than half of the time.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem. For
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem. For
         class-wise types of calibration, rows need not sum to one.
     notion : str or Notion, default "canonical"
         Type of calibration: "canonical" (the whole vector) or a binary one, see
         `calibrant.notions`.
     bandwidth : float, optional
         Bandwidth :math:`\gamma` in units of total variation. By default the median distance of
-        distinct predictions (at most 1,000 of them, evenly spaced in sorted order). It depends on
-        the predictions only, not on the labels.
+        distinct predictions (at most 1,000 of them, evenly spaced in sorted order). The default
+        depends only on the predictions, not on the labels.
     estimator : {"unbiased", "biased"}, default "unbiased"
         "biased" divides the sum over all pairs, including each row with itself, by n squared. With
         ``notion="confidence"`` it is the square of the MMCE.
@@ -67,7 +67,8 @@ def kernel_calibration_error(
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights, for the unbiased estimate numbers of copies. Not allowed with ``block_size``.
+        Row weights. For the unbiased estimate, they are numbers of copies. Not allowed with
+        ``block_size``.
     classes : array-like of labels, optional
         Labels of the columns.
 
@@ -150,7 +151,7 @@ def residual_parts(
 ) -> Iterator[tuple[float, Residuals]]:
     """Yield the residuals of each claim, or of the whole vector, with their weight v_c.
 
-    Rows of weight zero are left out.
+    Rows of weight zero are excluded.
     """
     if bandwidth is not None and not 0 < bandwidth < np.inf:
         raise ValueError(
@@ -256,7 +257,7 @@ def sorted_forms(point: FloatArray, columns: FloatArray) -> FloatArray:
     """Return ``sum_ij exp(-|x_i - x_j|) c_i c_j`` for every column c, in O(n log n).
 
     For sorted points ``exp(x_i - x_j) = exp(x_i) exp(-x_j)``, so the sum over i < j is a running
-    sum. It is restarted in every segment of length ``_SEGMENT`` to avoid overflow.
+    sum. The running sum restarts in every segment of length ``_SEGMENT`` to avoid overflow.
     """
     order = np.argsort(point, kind="stable")
     x, c = point[order], columns[order]
@@ -270,7 +271,7 @@ def sorted_forms(point: FloatArray, columns: FloatArray) -> FloatArray:
         running = np.cumsum(scaled, axis=0)
         total += 2 * np.einsum("ij,ij->j", c[start:stop] / rise, running - scaled + before)
         if stop < len(x):
-            # Refer the running sum to the start of the next segment.
+            # Rescale the running sum to the start of the next segment.
             before = (before + running[-1]) * np.exp(x[start] - x[stop])
     return total
 
@@ -280,7 +281,7 @@ def tiled_forms(gram: Callable[[slice, slice], FloatArray], columns: FloatArray)
     total = np.zeros(columns.shape[1])
     for rows in row_blocks(len(columns), 1, elements=_TILE):
         for others in row_blocks(rows.stop, 1, elements=_TILE):
-            # Tiles below the diagonal stand for their mirror images as well.
+            # Tiles below the diagonal also represent their mirror images.
             factor = 1.0 if others.start == rows.start else 2.0
             total += factor * np.einsum(
                 "ij,ij->j", columns[rows], gram(rows, others) @ columns[others]
@@ -289,11 +290,11 @@ def tiled_forms(gram: Callable[[slice, slice], FloatArray], columns: FloatArray)
 
 
 def median_distance(points: FloatArray) -> float:
-    """Median total variation distance of distinct points; 1.0 if there is only one.
+    """Return the median total variation distance of distinct points, or 1.0 for a single point.
 
     Points are compared and sorted by a projection, so neither their order nor duplicates matter.
     """
-    # A fixed direction in which different points practically never have the same projection.
+    # Use a fixed direction for which different points almost never have the same projection.
     direction = np.cos(np.arange(1, points.shape[1] + 1))
     _, first = np.unique(np.round(points @ direction, 12), return_index=True)
     chosen = points[

@@ -31,15 +31,15 @@ def calibration_slope(
 ) -> float:
     r"""Compute the calibration slope.
 
-    1 is ideal. A slope below 1 means scores that are too extreme (overconfident), above 1 scores
-    that are not extreme enough.
+    1 is ideal. A slope below 1 means that scores are too extreme (overconfident). A slope above 1
+    means that scores are not extreme enough.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
         Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
         of `expected_calibration_error`.
@@ -53,8 +53,8 @@ def calibration_slope(
     Returns
     -------
     float
-        The slope. NaN if the data do not determine it: all scores or all outcomes are equal, or a
-        threshold of the score separates the outcomes.
+        The slope. The slope is NaN if all scores or all outcomes are equal, or if a threshold of
+        the score separates the outcomes.
 
     See Also
     --------
@@ -64,8 +64,8 @@ def calibration_slope(
     Notes
     -----
     The slope is b of the maximum-likelihood fit :math:`P(o = 1) = \sigma(a + b\,\text{logit} f)`. A
-    slope of 1 does not imply calibration. It only means that no straight line in log-odds improves
-    the scores. Scores are clipped to [1e-12, 1 - 1e-12]. O(n) per claim.
+    slope of 1 does not imply calibration. A slope of 1 only means that no straight line in log-odds
+    improves the scores. Scores are clipped to [1e-12, 1 - 1e-12]. O(n) per claim.
 
     References
     ----------
@@ -95,8 +95,8 @@ def calibration_intercept(
 ) -> float:
     r"""Compute the calibration intercept with the slope fixed at 1 (calibration in the large).
 
-    0 is ideal: mean score and observed frequency agree. Above 0 scores are too low, below 0 too
-    high.
+    An intercept of 0 means that mean score and observed frequency agree. If it is positive, scores
+    are too low. If it is negative, scores are too high.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ def calibration_intercept(
     Notes
     -----
     The intercept is a of the maximum-likelihood fit :math:`P(o = 1) = \sigma(a + \text{logit} f)`.
-    Errors that cancel leave it at 0. It differs from the intercept of a fit with a free slope,
-    which depends on the location of the scores. O(n) per claim.
+    Errors that cancel do not change the intercept. The intercept of a fit with a free slope is
+    different, because it depends on the location of the scores. O(n) per claim.
 
     References
     ----------
@@ -134,7 +134,7 @@ def calibration_intercept(
 
 
 class Line(NamedTuple):
-    """Slope and intercept of outcomes on log-odds; NaN if the data do not determine them."""
+    """Slope and intercept of outcomes on log-odds, or NaN if the data do not determine them."""
 
     slope: float
     intercept: float
@@ -167,8 +167,8 @@ def shift_at(claim: Claim, z: float, squares: FloatArray | None = None) -> float
     .. math:: \sum_i w_i (o_i - \sigma(a + \text{logit} f_i)) = z \sqrt{\sum_i w_i^2
         \sigma_i (1 - \sigma_i)} .
 
-    z = 0 is the maximum-likelihood fit. Two values of z give the ends of an interval. ``squares``
-    are the squared weights, which are not needed for z = 0.
+    z = 0 is the maximum-likelihood fit. Two values of z determine the ends of an interval.
+    ``squares`` are the squared weights, which are not needed for z = 0.
     """
     odds = log_odds(claim.score)
     squares = claim.weight if squares is None else squares

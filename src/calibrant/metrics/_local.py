@@ -15,7 +15,7 @@ SPAN = 0.75
 """Share of the rows used for each point of the curve: the default of R and of the paper."""
 
 _POINTS = 101
-"""Number of scores at which the curve is fitted. It is interpolated linearly between them."""
+"""Number of scores at which the curve is fitted. Between these scores, the curve is linear."""
 
 
 def integrated_calibration_index(
@@ -39,7 +39,7 @@ def integrated_calibration_index(
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
         Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
         of `expected_calibration_error`.
@@ -67,9 +67,9 @@ def integrated_calibration_index(
     .. math:: \frac1n \sum_i |f_i - \hat o(f_i)|
 
     with :math:`\hat o` a local quadratic regression of the outcome on the score, clipped to [0, 1]
-    (loess: each point uses the nearest share ``span`` of the rows with tricube weights). R's loess
-    interpolates its curve in another way, so values agree to about two digits. The curve is fitted
-    at 101 scores, O(n log n + 101 n) per claim.
+    (loess: each point uses the nearest share ``span`` of the rows with tricube weights). The loess
+    function of R interpolates its curve in another way, so values agree to about two digits. The
+    curve is fitted at 101 scores, O(n log n + 101 n) per claim.
 
     References
     ----------
@@ -113,7 +113,7 @@ def local_gap_quantile(
     y_true, y_prob, notion, span, sample_weight, classes, inputs
         As in `integrated_calibration_index`.
     quantile : float, default 0.5
-        0.5 gives E50 (the median), 0.9 gives E90, and 1 the maximum gap.
+        Level of the quantile. 0.5 is E50 (the median), 0.9 is E90, and 1 is the maximum gap.
 
     Returns
     -------
@@ -192,8 +192,8 @@ def _reach(score: FloatArray, before: FloatArray, x: float, span: float) -> floa
     needed = span * before[-1] - ROUND_OFF
 
     def is_enough(distance: float) -> bool:
-        # Compare differences s - x with the distance, which is such a difference itself. Comparing
-        # s with x - distance would round differently and could miss ties.
+        # Compare differences s - x with the distance, which is also a difference. Comparing s with
+        # x - distance would round differently and could miss ties.
         first = bisect_left(score, -distance, key=lambda s: s - x)
         last = bisect_right(score, distance, key=lambda s: s - x)
         return bool(before[last] - before[first] >= needed)
@@ -208,11 +208,12 @@ def _reach(score: FloatArray, before: FloatArray, x: float, span: float) -> floa
 
 
 def _fit_point(rows: _Ordered, x: float, reach: float) -> float:
-    """Local quadratic regression at one score; the solution of least norm if it is not unique."""
+    """Fit a local quadratic regression at one score, with least norm if it is not unique."""
     if reach == 0:  # tied scores fill the whole span
         ties = rows.between(x, x)
         return float(np.average(ties.outcome, weights=ties.weight))
-    # Slightly more than the farthest row, whose weight would be 0: two rows must determine a line.
+    # Use slightly more than the distance of the farthest row, whose weight would otherwise be 0.
+    # Two rows with positive weight are needed for a line.
     near = rows.between(x - 1.0001 * reach, x + 1.0001 * reach)
     system = np.empty((0, 4))
     for block in row_blocks(len(near.score), 1):
@@ -225,7 +226,7 @@ def _fit_point(rows: _Ordered, x: float, reach: float) -> float:
 
 
 def _local_system(rows: _Ordered, x: float, reach: float) -> FloatArray:
-    """Rows of the weighted regression on 1, t and t^2, (m, 4); t is the distance over the reach."""
+    """Return the rows of the weighted regression on 1, t and t^2, (m, 4)."""
     step = (rows.score - x) / reach
     tricube = np.clip(1 - np.abs(step / 1.0001) ** 3, 0, None) ** 3  # same margin as `_fit_point`
     root = np.sqrt(rows.weight * tricube)

@@ -16,15 +16,15 @@ def ranked_probability_score(
 ) -> float:
     r"""Compute the ranked probability score (RPS) of ordered classes.
 
-    Probability on a class near the true one costs less than probability on a distant class. Lower
-    is better; the score is proper and lies between 0 and 1.
+    Probability on a class near the true class costs less than probability on a distant class. Lower
+    is better. The score is proper and lies between 0 and 1.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     sample_weight : array-like of shape (n,), optional
         Row weights.
     classes : array-like of labels, optional
@@ -47,8 +47,8 @@ def ranked_probability_score(
     .. math:: \frac{1}{n (K-1)} \sum_i \sum_{k=0}^{K-2} \big(P_{ik} - 1[y_i \le k]\big)^2, \quad
         P_{ik} = \sum_{l \le k} p_{il} .
 
-    It equals ``brier_score(notion="cumulative")``, and with two classes the usual binary Brier
-    score. Definitions without the division by K - 1 are K - 1 times as large. O(n K).
+    The score equals ``brier_score(notion="cumulative")``. With two classes, it is the usual binary
+    Brier score. Definitions without the division by K - 1 are K - 1 times as large. O(n K).
 
     References
     ----------

@@ -23,7 +23,8 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
     classes to a metric, so its scorers fail on a fold without some class.)
     """
 
-    # scikit-learn reads the routable arguments from the signature of `score`; `estimator` is none.
+    # scikit-learn reads the routable arguments from the signature of `score`. `estimator` is not
+    # routable.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED}
 
     def __init__(self, metric: MetricLike, options: dict[str, Any] | None = None) -> None:
@@ -38,7 +39,10 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
     def score(
         self, estimator: Any, X: Any, y: LabelsLike, sample_weight: WeightsLike | None = None
     ) -> float:
-        """Compute the score, like a call; scikit-learn's metadata routing inspects this method."""
+        """Compute the score, as a call does.
+
+        The metadata routing of scikit-learn inspects this method.
+        """
         metric, options = as_metric(self.metric), dict(self.options or {})
         proba = estimator.predict_proba(X)
         classes = options.pop("classes", estimator.classes_)
@@ -52,14 +56,14 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
 def scorer(metric: MetricLike, **options: Any) -> Scorer:
     """Make a scikit-learn scorer of a metric, for ``cross_val_score``, ``GridSearchCV`` and others.
 
-    Higher is better, as scikit-learn requires: errors are negated. Labels are matched to columns by
-    the ``classes_`` of the estimator, so folds without some class can be scored.
+    Higher is better, as scikit-learn requires, so errors are negated. Labels are matched to columns
+    by the ``classes_`` of the estimator, so folds without some class can be scored.
 
     Parameters
     ----------
     metric : str, callable or Metric
         Name of a metric, or a function of column codes and probabilities. For a function, lower is
-        better; pass a `Metric` with ``greater_is_better=True`` otherwise. The function receives
+        better. Otherwise, pass a `Metric` with ``greater_is_better=True``. The function receives
         ``sample_weight`` if the scorer does.
     **options
         Passed to the metric.

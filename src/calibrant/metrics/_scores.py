@@ -30,17 +30,18 @@ def log_loss(
 ) -> float:
     r"""Compute the log-loss, the mean negative log-probability of the true class, in nats.
 
-    Lower is better. It is a proper score: the true probabilities minimize its expectation.
+    Lower is better. The log-loss is a proper score, because the true probabilities minimize its
+    expectation.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     eps : float, default 1e-12
         Probabilities of the true class are at least eps, so a probability of 0 does not make the
-        mean infinite. With the default it costs 27.6 nats.
+        mean infinite. With the default, a probability of 0 costs 27.6 nats.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
@@ -93,16 +94,16 @@ def brier_score(
 ) -> float:
     r"""Compute the Brier score, the mean squared error summed over classes.
 
-    Lower is better. It is a proper score between 0 and 2.
+    Lower is better. The Brier score is a proper score between 0 and 2.
 
     Parameters
     ----------
     y_true, y_prob, inputs, sample_weight, classes
         As in `log_loss`.
     notion : str or Notion, optional
-        Average ``(score - outcome)^2`` over the claims of a type of calibration instead:
-        ``"confidence"`` gives the top-1 Brier score of Gupta 2021, ``"class-1"`` the usual binary
-        score.
+        If set, average ``(score - outcome)^2`` over the claims of this type of calibration.
+        ``"confidence"`` is the top-1 Brier score of Gupta 2021, and ``"class-1"`` is the usual
+        binary score.
 
     Returns
     -------
@@ -156,7 +157,8 @@ def accuracy(
 ) -> float:
     r"""Compute the share of rows whose class with the highest probability is correct.
 
-    Higher is better. If several classes have the highest probability, the first column counts.
+    Higher is better. If several classes have the highest probability, the first column is the
+    prediction.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ _SMALLEST = 2 / _STEPS
 _ROOT = 1e-13
 # The bandwidth at which the search starts.
 _START = 0.05
-# Cosines with exp(-x^2 / 2) below round-off, x > 8.7, are left out. A grid of 8 steps per remaining
+# Cosines with exp(-x^2 / 2) below round-off, x > 8.7, are omitted. A grid of 8 steps per remaining
 # cosine finds every zero of their sum. The full grid is faster if more than 2^16 cosine values are
 # needed.
 _SPECTRUM, _OVERSAMPLING, _MANY_COSINES = 8.7, 8, 2**16
@@ -44,7 +44,7 @@ def smooth_calibration_error(
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem. For
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem. For
         class-wise types of calibration, rows need not sum to one.
     notion : str or Notion, default "confidence"
         Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
@@ -67,7 +67,7 @@ def smooth_calibration_error(
     --------
     expected_calibration_error : Binned calibration error.
     kde_calibration_error : Error by kernel density estimation.
-    calibrant.inference.consistency_test : P-value; pass ``metric="smooth_calibration_error"``.
+    calibrant.inference.consistency_test : P-value with ``metric="smooth_calibration_error"``.
 
     Notes
     -----
@@ -76,15 +76,16 @@ def smooth_calibration_error(
     .. math:: \text{smECE}_\sigma = \int_0^1 \Big| \frac1n \sum_i (f_i - o_i) K_\sigma(t, f_i) \Big|
         \, dt .
 
-    The error is that at the bandwidth :math:`\sigma^*` with :math:`\text{smECE}_\sigma = \sigma`.
-    There is exactly one, because :math:`\text{smECE}_\sigma` does not increase with :math:`\sigma`.
+    The error is evaluated at the bandwidth :math:`\sigma^*` with :math:`\text{smECE}_\sigma =
+    \sigma`. There is exactly one such bandwidth, because :math:`\text{smECE}_\sigma` does not
+    increase with :math:`\sigma`.
 
-    The computation takes O(n + M log M) per claim with M = 16,384 grid steps; the discretization
+    The computation takes O(n + M log M) per claim with M = 16,384 grid steps. The discretization
     error is below 1e-6. Convolution with the reflected Gaussian is a product in the cosine basis,
-    so a bandwidth is evaluated with the few cosines that it does not damp out. Mass at 0 and 1 is
-    counted in full: for 500 rows with f = 1, o = 1 and 500 rows with f = 0.5, o = 0 the error is
-    0.25. (Implementations that reflect the grid without its end points count this mass half.)
-    Bandwidths below two grid steps (1.2e-4) are not used; smaller errors are evaluated at that
+    so only a few cosines contribute at a given bandwidth. Mass at 0 and 1 is counted in full. For
+    example, for 500 rows with f = 1, o = 1 and 500 rows with f = 0.5, o = 0, the error is 0.25.
+    (Implementations that reflect the grid without its end points count half of this mass.)
+    Bandwidths below two grid steps (1.2e-4) are not used. Smaller errors are evaluated at that
     bandwidth.
 
     References
@@ -143,8 +144,8 @@ def _grid_masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
 def _smoothed(cosines: FloatArray, bandwidth: float) -> float:
     """Integral of the absolute smoothed residual.
 
-    It is computed exactly between the zeros of the sum of cosines, or on the full grid if there are
-    many cosines.
+    The integral is exact between the zeros of the sum of cosines. If there are many cosines, it is
+    computed on the full grid.
     """
     size = min(_STEPS + 1, int(_SPECTRUM / (np.pi * bandwidth)) + 2)
     order = np.arange(size)
@@ -176,14 +177,14 @@ def _integral_between(
     zeros = cell + first
     turn = np.pi * np.arange(1, smoothed.size)
     twice = 2.0 * smoothed[1:]
-    # The zero of the line through two grid points is so close that two Newton steps reach
+    # The zero of the line through two grid points is a good start, so two Newton steps reach
     # round-off.
     for _ in range(2):
         angle = np.multiply.outer(zeros, turn)
         slope = -np.sin(angle) @ (turn * twice)
         value = smoothed[0] + np.cos(angle) @ twice
         step = np.divide(value, slope, out=np.zeros_like(value), where=slope != 0.0)
-        # Where the sum is zero up to round-off, a step could leave the interval.
+        # If the sum is zero up to round-off, a step could leave the interval.
         zeros = np.clip(zeros - step, cell, cell + width)
     whole = smoothed[0] * zeros + np.sin(np.multiply.outer(zeros, turn)) @ (twice / turn)
     exact = np.abs(np.diff(whole, prepend=0.0, append=smoothed[0])).sum()

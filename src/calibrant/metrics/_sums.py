@@ -1,4 +1,4 @@
-"""Sums over rows from which an evaluation is computed. They can be added and serialized."""
+"""Sums over rows for an evaluation. Sums can be added and serialized."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrant._kernels.simplex import brier_scores, is_unit, log_softmax, log_t
 from calibrant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from calibrant.binning import BinTable, UniformBins, bin_table
 from calibrant.metrics._confidence import ConfidenceSums
-from calibrant.metrics._ks import claims_ks, packed_ks
+from calibrant.metrics.ks import claims_ks, packed_ks
 from calibrant.notions import as_notion
 
 
@@ -37,7 +37,7 @@ class KeptScores:
         parts = (*self.parts, *other.parts)
         n_rows = sum(len(part.score) for part in parts)
         is_complete = self.is_complete and other.is_complete
-        # Once rows were dropped, the KS error cannot be computed any more.
+        # After rows were dropped, the KS error can no longer be computed.
         if not is_complete or (self.limit is not None and n_rows > self.limit):
             return KeptScores(self.limit, (), is_complete=False)
         return KeptScores(self.limit, parts)
@@ -48,7 +48,7 @@ class KeptScores:
 
     @property
     def weight(self) -> FloatArray:
-        """Weights of all rows; unit weights take no memory."""
+        """Weights of all rows. Unit weights take no memory."""
         weights = [part.weight for part in self.parts]
         if all(map(is_unit, weights)):
             return np.broadcast_to(np.float64(1.0), (sum(map(len, weights)),))
@@ -79,7 +79,7 @@ class KeptScores:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSums:
-    """All sums over rows; ``a + b`` holds the sums of the rows of both."""
+    """All sums over rows. ``a + b`` contains the sums over the rows of both."""
 
     confidence: BinTable
     class_wise: BinTable
@@ -139,7 +139,7 @@ def _proba_and_log_true(
 
 
 _TABLES = {"confidence": "confidence", "class-wise": "class_wise", "top-label": "top_label"}
-"""Types of calibration, and the fields of `EvaluationSums` that hold their tables."""
+"""Types of calibration, and the fields of `EvaluationSums` with their tables."""
 
 
 def state_of(sums: EvaluationSums | None) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def _table(values: Any, name: str, n_classes: int, n_bins: int) -> BinTable:
 
 
 def _packed(tops: KeptScores) -> dict[str, Any] | None:
-    """Confidences as base64 of their little-endian bytes; None if there were too many rows."""
+    """Encode confidences as base64 of little-endian bytes, or None if there were too many rows."""
     if not tops.is_complete:
         return None
     score, hit, weight = tops.joined()

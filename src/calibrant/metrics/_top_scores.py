@@ -13,7 +13,7 @@ from calibrant._output.results import as_frame, html_table
 from calibrant._typing import FloatArray, LabelsLike, WeightsLike
 from calibrant.binning import bin_table
 from calibrant.metrics._confidence import ConfidenceSums
-from calibrant.metrics._ks import claims_ks
+from calibrant.metrics.ks import claims_ks
 from calibrant.metrics.registry import METRICS
 from calibrant.notions import as_notion
 
@@ -63,10 +63,10 @@ def log_loss_bounds(
     Notes
     -----
     If the true class is among the top m, its log-probability is available. Otherwise its
-    probability is at most the lowest available probability q, and at most the tail mass r. It is at
-    least the part of r that the other K - m - 1 classes cannot hold with at most q each:
-    :math:`\max(r - (K - m - 1) q, \epsilon)`. No narrower bounds hold for all predictions with
-    these scores. O(n m).
+    probability is at most the lowest available probability q, and at most the tail mass r. The
+    probability is at least the part of r that remains if the other K - m - 1 classes have
+    probability q each: :math:`\max(r - (K - m - 1) q, \epsilon)`. No narrower bounds hold for all
+    predictions with these scores. O(n m).
 
     Examples
     --------
@@ -97,20 +97,20 @@ def _log_loss_bounds(data: TopSample, eps: float) -> Bounds:
 class TopEvaluation:
     """Evaluation of predictions of which only the top m classes are available.
 
-    Returned by `evaluate` for `TopScores`. ``str()`` is a table. Values are those of `Evaluation`
+    `evaluate` returns it for `TopScores`. ``str()`` is a table. Values equal those of `Evaluation`
     if the top classes determine them. The log-loss has bounds, because a true class outside the top
     m has an unknown probability. Class-wise errors and the Brier score need complete rows.
 
     Attributes
     ----------
     n_samples : float
-        Sum of the weights; the number of rows if there are none.
+        Sum of the weights, or the number of rows if there are no weights.
     n_classes, n_known : int
         Number of classes K and of top classes m.
     within_known : float
         Share of rows whose true class is among the top m.
     mean_rest : float
-        Mean tail mass. For a calibrated model it is ``1 - within_known`` on average.
+        Mean tail mass. For a calibrated model, it is ``1 - within_known`` on average.
     log_loss_low, log_loss_high : float
         Smallest and largest possible log-loss.
     accuracy, conf_ece, tl_ece, mce, ks, confidence_on_errors, doubt_on_correct, sharpness : float

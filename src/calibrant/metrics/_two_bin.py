@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant.metrics._ks import KsPath, ks_path
+from calibrant.metrics.ks import KsPath, ks_path
 from calibrant.notions import Notion, as_notion, claims_of
 
 
@@ -28,7 +28,7 @@ def averaged_two_bin_error(
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "class-wise"
         Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
         of `expected_calibration_error`.
@@ -55,12 +55,12 @@ def averaged_two_bin_error(
 
     .. math:: \int_0^1 E(t)^2 + (E(1) - E(t))^2 \, dt .
 
-    *Truthful* means that a forecaster who has the probabilities of the outcomes cannot lower the
-    expected error by predicting others. It holds because every row is in exactly one of two bins,
-    so the variances add up to a constant. Binned errors are not truthful: they prefer a forecaster
-    who always predicts the base rate. The mean over classes is truthful as well. Claims about the
-    predicted class (``"confidence"``, ``"top-label"``) are not, because the forecast determines the
-    claim that is evaluated.
+    *Truthful* means that predicting the true probabilities minimizes the expected error. The error
+    is truthful because every row is in exactly one of two bins, so the variances add up to a
+    constant. Binned errors are not truthful, because always predicting the base rate has a lower
+    error. The mean over classes is also truthful. Claims about the predicted class
+    (``"confidence"``, ``"top-label"``) are not, because the forecast determines the claim that is
+    evaluated.
 
     O(n log n) time and O(n) memory per claim.
 
@@ -78,7 +78,7 @@ def averaged_two_bin_error(
 
 
 def _two_bin(path: KsPath) -> float:
-    """Compute the integral exactly: E is constant between distinct scores."""
+    """Compute the integral exactly, because E is constant between distinct scores."""
     width = np.diff(path.score, prepend=0.0, append=1.0)
     below = np.append(0.0, path.excess)
     return float(width @ (below**2 + (below[-1] - below) ** 2))

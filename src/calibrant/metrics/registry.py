@@ -18,24 +18,30 @@ from calibrant._validation import unknown_name
 from calibrant.metrics._binned import expected_calibration_error
 from calibrant.metrics._confidence import confidence_on_errors, doubt_on_correct, sharpness
 from calibrant.metrics._cutoff import cutoff_calibration_error
+from calibrant.metrics._decision_cost import decision_cost
 from calibrant.metrics._kde import kde_calibration_error
 from calibrant.metrics._kernel import kernel_calibration_error
-from calibrant.metrics._ks import ks_error
 from calibrant.metrics._line import calibration_intercept, calibration_slope
 from calibrant.metrics._local import integrated_calibration_index, local_gap_quantile
 from calibrant.metrics._ordered import ranked_probability_score
 from calibrant.metrics._scores import accuracy, brier_score, log_loss
+from calibrant.metrics._selective import augrc, aurc, coverage_at_risk, risk_at_coverage
 from calibrant.metrics._smooth import smooth_calibration_error
 from calibrant.metrics._two_bin import averaged_two_bin_error
+from calibrant.metrics.ks import ks_error
 
 __all__ = [  # a literal list, because type checkers do not evaluate expressions
     "accuracy",
+    "augrc",
+    "aurc",
     "averaged_two_bin_error",
     "brier_score",
     "calibration_intercept",
     "calibration_slope",
     "confidence_on_errors",
+    "coverage_at_risk",
     "cutoff_calibration_error",
+    "decision_cost",
     "doubt_on_correct",
     "expected_calibration_error",
     "integrated_calibration_index",
@@ -45,6 +51,7 @@ __all__ = [  # a literal list, because type checkers do not evaluate expressions
     "local_gap_quantile",
     "log_loss",
     "ranked_probability_score",
+    "risk_at_coverage",
     "sharpness",
     "smooth_calibration_error",
 ]
@@ -64,13 +71,13 @@ class Metric:
     function : callable ``(y_true, y_prob, **options) -> float``
         The function that computes it.
     title : str, optional
-        Title in tables; by default the name.
+        Title in tables, by default the name.
     options : mapping, optional
-        Passed to the function.
+        Options that are passed to the function.
     aliases : tuple of str, optional
         Other names of the metric.
     greater_is_better : bool or None, default False
-        Direction of the metric. None if neither direction is better by itself; such metrics are
+        Direction of the metric. None if neither direction is better by itself. Such metrics are
         ranked as if lower were better.
 
     See Also
@@ -108,7 +115,7 @@ class Metric:
 
     @property
     def binned_options(self) -> dict[str, Any] | None:
-        """Options of `expected_calibration_error` if the metric is one, otherwise None.
+        """Options of `expected_calibration_error` if this function computes the metric, else None.
 
         The consistency test is faster for such metrics, because only the counts of their bins are
         random.
@@ -163,6 +170,11 @@ _TABLE = (
     ),
     Metric("averaged_two_bin_error", averaged_two_bin_error, "two-bin error", aliases=("atb",)),
     Metric("cutoff_calibration_error", cutoff_calibration_error, "cutoff error"),
+    Metric("aurc", aurc, "AURC"),
+    Metric("augrc", augrc, "AUGRC"),
+    Metric("coverage_at_risk", coverage_at_risk, "coverage at 5% risk", greater_is_better=True),
+    Metric("risk_at_coverage", risk_at_coverage, "risk at 80% coverage"),
+    Metric("decision_cost", decision_cost, "mean cost of decisions"),
 )
 
 METRICS: dict[str, Metric] = {
@@ -196,8 +208,8 @@ def _of_function(function: Callable[..., float]) -> Metric:
     inner, options = function, {}
     if isinstance(function, partial):
         inner = function.func
-        # Only keyword arguments can be stored as options. A partial with positional arguments
-        # stays as it is.
+        # Only keyword arguments can be stored as options. A partial with positional arguments stays
+        # unchanged.
         if not function.args:
             options, function = dict(function.keywords), inner
     name = str(getattr(inner, "__name__", type(inner).__name__))

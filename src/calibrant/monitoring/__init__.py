@@ -1,10 +1,11 @@
-"""Monitor deployed forecasts: alarms, recalibration as labels arrive, estimates without labels."""
+"""Monitor deployed forecasts, recalibrate them online, and estimate performance without labels."""
 
 from calibrant.monitoring._evidence import discoveries
 from calibrant.monitoring._experts import Expert
 from calibrant.monitoring._monitor import CalibrationMonitor
 from calibrant.monitoring._online import OnlineCalibration
 from calibrant.monitoring._results import Gap, MonitorEntry, MonitorStep
+from calibrant.monitoring._risk import RiskMonitor, RiskStep
 from calibrant.monitoring._state import MonitorChunk
 from calibrant.monitoring._unlabeled import (
     DriftStep,
@@ -23,6 +24,8 @@ __all__ = [
     "MonitorStep",
     "OnlineCalibration",
     "PerformanceEstimate",
+    "RiskMonitor",
+    "RiskStep",
     "ScoreDrift",
     "discoveries",
     "estimate_performance",

@@ -1,7 +1,7 @@
 """Alternatives to the deployed forecast, and the factors by which rows change their evidence.
 
-The factor f of an alternative on a row is at least 0, and its mean given the past is at most 1 if
-the deployed forecast p is calibrated. So products of factors are evidence against calibration. A
+The factor f of an alternative on a row is at least 0. If the deployed forecast p is calibrated, the
+mean of f given the past is at most 1. So products of factors are evidence against calibration. A
 floor on p before a logarithm or a quotient can only decrease this mean.
 """
 
@@ -31,19 +31,19 @@ from calibrant.monitoring._experts import (
 from calibrant.notions import ClaimBlock, Notion, as_notion
 
 TILTS = np.array([-1.0, -0.5, -0.25, 0.25, 0.5, 1.0])
-"""Changes of the log-odds of a claim, one alternative each."""
+"""Changes of the log-odds of a claim, each of which is an alternative."""
 
 SCALES = 2.0 ** np.array([-1.0, -0.5, -0.25, 0.25, 0.5, 1.0])
-"""Inverse temperatures, one alternative each."""
+"""Inverse temperatures, each of which is an alternative."""
 
 FRACTIONS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
 """Fractions of the evidence at risk on a gap that exceeds the tolerance."""
 
 _BLOCK_ROWS, _LEARN_ROWS = 512, 256
-"""Most rows of a block, without and with experts."""
+"""Maximum number of rows of a block, without and with experts."""
 
 _MAX_HORIZON = 10**15
-"""Largest horizon: `_json` rejects larger numbers in a state."""
+"""Largest horizon, because `_json` rejects larger numbers in a state."""
 
 _MAX_NUMBER = 1e300
 """Largest parameter."""
@@ -71,8 +71,9 @@ class Rule:
     def learns(self) -> bool:
         """Whether experts are alternatives.
 
-        They are not with a tolerance, because a likelihood ratio is evidence against exact
-        calibration only. They are not with a lag, because earlier labels arrive too late to learn.
+        Experts are not used with a tolerance, because a likelihood ratio is evidence only against
+        exact calibration. Experts are not used with a lag, because labels arrive too late to learn
+        from them.
         """
         return not self.tolerance and self.lag == 1
 
@@ -81,9 +82,9 @@ class Rule:
         """Log e-value that raises an alarm.
 
         The streams of a lag share the rows of the horizon, so their bounds add up to that of one
-        stream. In a test each stream gets an equal share of ``false_alarm``. For several streams
-        only ``P(alarm within n) <= n / A`` is known, which gives a mean run length of at least
-        A / 2, so a given average run length needs twice the threshold.
+        stream. In a test, each stream gets an equal share of ``false_alarm``. For several streams,
+        only ``P(alarm within n) <= n / A`` is known, so the mean run length is at least A / 2. A
+        given average run length therefore needs twice the threshold.
         """
         if not self.is_detector:
             return log(self.lag / self.false_alarm)
@@ -127,7 +128,9 @@ def make_rule(
         raise ValueError(f"arl must be a number of rows above 1, or None; got {arl!r}")
     names = (notions,) if isinstance(notions, str | Notion) else tuple(notions)
     if not names:
-        raise ValueError("notions is empty. Pass at least one, such as notions=['confidence'].")
+        raise ValueError(
+            "notions must not be empty. Pass at least one notion, such as notions=['confidence']."
+        )
     return Rule(
         float(false_alarm),
         int(horizon),
@@ -142,7 +145,7 @@ def make_rule(
 
 
 def _is_number(value: Any) -> bool:
-    # Not math.isfinite, which fails for integers that are too large for a float.
+    # math.isfinite is not used, because it fails for integers that are too large for a float.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and abs(value) <= _MAX_NUMBER
 
@@ -150,8 +153,8 @@ def _is_number(value: Any) -> bool:
 class Family(ABC):
     """Alternatives of one kind: ``n_alternatives`` for each of the ``n_claims`` claims.
 
-    ``share`` is the weight of the family relative to others; ``prior`` (n_alternatives,) are the
-    weights of the alternatives of a claim, the same for all claims.
+    ``share`` is the weight of the family relative to others. ``prior`` (n_alternatives,) contains
+    the weights of the alternatives, which are the same for all claims.
     """
 
     name: str
@@ -185,8 +188,9 @@ def _small_change_prior(change: FloatArray) -> FloatArray:
 class TemperatureFamily(Family):
     r"""The forecast at another temperature: :math:`f = p_y^{\beta - 1} / \sum_k p_k^\beta`.
 
-    It has twice the weight of other families because it is the most common miscalibration. Rows
-    are divided by their maximum before powers are taken, so no power overflows.
+    The family has twice the weight of other families, because a wrong temperature is the most
+    common miscalibration. Rows are divided by their maximum before powers are taken, so no power
+    overflows.
     """
 
     name = "temperature"
@@ -345,8 +349,8 @@ class Members:
 
     @property
     def block_rows(self) -> int:
-        """Rows of a block, within which the experts do not change."""
-        # Blocks of many alternatives are shorter, so their factors stay in the cache.
+        """Number of rows of a block, within which the experts do not change."""
+        # Blocks are shorter for many alternatives, so the factors stay in the cache.
         most = _LEARN_ROWS if self.experts else _BLOCK_ROWS
         return int(np.clip(2 * READ_BLOCK // self.layout.n_members, 16, most))
 
@@ -361,7 +365,7 @@ class Members:
     def evaluate_block(
         self, rows: Rows, gap: FloatArray, experts: tuple[ExpertState, ...]
     ) -> BlockSums:
-        """Factors and sums of rows; ``gap`` (C,) are the mean gaps before them.
+        """Compute the factors and sums of rows. ``gap`` (C,) are the mean gaps before these rows.
 
         A weight of at most 1 is the exponent of a factor, whose mean stays at most 1 (Jensen).
         """
@@ -386,7 +390,7 @@ class Members:
     ) -> tuple[ExpertSums, ...]:
         """Fill the last columns of ``factors`` with the factors of the experts.
 
-        The experts are those before these rows: a factor may not depend on its own label.
+        The experts are those before these rows, because a factor must not depend on its own label.
         """
         if not experts:
             return ()

@@ -1,4 +1,4 @@
-r"""Evidence against calibration that is valid after every row, however often it is checked.
+r"""Evidence against calibration that is valid after every row, for any number of checks.
 
 **E-processes and e-detectors.** Both are :math:`M_t = (M_{t-1} + w_t) f_t`, where the factor
 :math:`f_t` of an alternative has a mean of at most 1 if the forecast is calibrated. A test starts
@@ -41,10 +41,11 @@ _SAFE_LOG = 300.0
 _SAFE = float(np.exp(_SAFE_LOG))
 
 _RUN_ROWS = 128
-"""Rows that are multiplied at once: longer products leave the range of floats more often."""
+"""Number of rows whose factors are multiplied at once. Longer products overflow more often."""
 
 _RHO = 50.0
-"""Parameter of the gamma prior. With it the confidence sequence is tightest at a V of about 400."""
+"""Parameter of the gamma prior. With this value, the confidence sequence is tightest at a V of
+about 400."""
 
 _N_HALVINGS = 60
 """Bisection steps for the width of an interval. 60 halvings exceed the precision of a float."""
@@ -118,12 +119,15 @@ def _run_block(
     m[0] += np.exp(log_start)
     np.cumsum(m, axis=0, out=m)
     m *= product
-    with np.errstate(divide="ignore"):  # a stream without rows is still at 0
+    with np.errstate(divide="ignore"):  # the log e-value of a stream without rows is 0
         return Run(np.log(m @ weight), np.log(m[-1]), log_product)
 
 
 def log_mixture(log_m: FloatArray, weight: FloatArray) -> FloatArray:
-    """Logarithm of the weighted mean over alternatives, (..., J) -> (...); weights sum to one."""
+    """Return the log of the weighted mean over alternatives, (..., J) -> (...).
+
+    Weights sum to one.
+    """
     top = log_m.max(axis=-1, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
@@ -133,7 +137,7 @@ def log_mixture(log_m: FloatArray, weight: FloatArray) -> FloatArray:
 def split_streams(rows: FloatArray, offset: int, n_streams: int, empty: float = 0.0) -> FloatArray:
     """Assign consecutive rows to streams in turn, (n, J) -> (T, S, J).
 
-    Row i goes to stream ``(offset + i) % S``. Places without a row hold ``empty``.
+    Row i goes to stream ``(offset + i) % S``. Positions without a row contain ``empty``.
     """
     if n_streams == 1:
         return rows[:, None]
@@ -174,11 +178,11 @@ def make_layout(weights: list[FloatArray], n_streams: int, is_detector: bool) ->
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Evidence of each alternative in each stream; arrays of shape (S, J).
+    """Evidence of each alternative in each stream, as arrays of shape (S, J).
 
     ``log_e`` is the log product of all factors since the first row. ``log_m`` is compared with the
-    threshold; in a test it is equal to ``log_e``. ``lowest`` is the minimum of ``log_e`` so far,
-    and ``lowest_at`` the number of rows at this minimum.
+    threshold. In a test, it equals ``log_e``. ``lowest`` is the minimum of ``log_e`` so far, and
+    ``lowest_at`` is the number of rows at this minimum.
     """
 
     log_e: FloatArray
@@ -264,8 +268,8 @@ class Evidence:
 class GapSums:
     """Sums over the residuals of claims, each of shape (C,), which add up over rows.
 
-    ``count`` is the number of rows, ``residual`` the sum of residuals, and ``variance`` the sum of
-    squared differences from the predicted residuals.
+    ``count`` is the number of rows. ``residual`` is the sum of residuals. ``variance`` is the sum
+    of squared differences from the predicted residuals.
     """
 
     count: FloatArray
@@ -288,7 +292,7 @@ class GapSums:
 
     @property
     def mean(self) -> FloatArray:
-        """Mean residual of each claim: observed frequency minus mean predicted probability."""
+        """Observed frequency minus mean predicted probability of each claim."""
         return self.residual / np.maximum(self.count, 1.0)
 
     def __getitem__(self, claims: slice) -> GapSums:
@@ -314,7 +318,7 @@ class GapSums:
 def sum_gaps(
     block: ClaimBlock, expected: FloatArray, n_labels: int, weight: FloatArray | None = None
 ) -> GapSums:
-    """Sum the gaps of a block of rows; ``expected`` (C,) are the mean residuals before it.
+    """Sum the gaps of a block of rows. ``expected`` (C,) are the mean residuals before the block.
 
     A predicted residual is clipped to the range of the residual, from -s to 1 - s. So no difference
     exceeds 1, as the confidence sequence requires. Weights are at most 1 for the same reason.
@@ -334,7 +338,7 @@ def sum_gaps(
 
 
 def half_width(sums: GapSums, alpha: float) -> FloatArray:
-    """Half-widths of the intervals of the mean gaps; 1 for claims without rows."""
+    """Return half-widths of the intervals of the mean gaps, 1 for claims without rows."""
     low, high = np.zeros_like(sums.count), np.maximum(sums.count, 1.0)
     target = np.log(2.0 / alpha)
     for _ in range(_N_HALVINGS):

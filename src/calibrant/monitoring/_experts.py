@@ -1,4 +1,4 @@
-r"""Experts: recalibrations of the deployed forecast that learn from labels as they arrive.
+r"""Experts, which recalibrate the deployed forecast and learn from labels as they arrive.
 
 **Scalings.** Each expert is :math:`q = \mathrm{softmax}(\beta \log p + b)` and takes a Newton step
 after every block of rows. The information H is discounted, so old rows are forgotten. A prior,
@@ -37,7 +37,8 @@ from calibrant.monitoring._json import as_numbers, read_finite_numbers
 from calibrant.notions import as_notion
 
 FULL_INFORMATION = 50
-"""Above this many classes only the diagonal of the information is kept: O(K) per row."""
+"""Above this many classes, only the diagonal of the information is kept, which takes O(K) per
+row."""
 
 _PRIOR = 5.0
 """Information of the prior, in rows, that keeps a parameter at the identity."""
@@ -46,7 +47,7 @@ _MAX_STEP = 1.0
 """Largest change of a parameter in one step, because a Newton step on few rows may overshoot."""
 
 _MIN_BETA, _MAX_PARAMETER = 0.02, 50.0
-"""Bounds of the inverse temperature; intercepts are at most ``_MAX_PARAMETER``."""
+"""Bounds of the inverse temperature. Intercepts are at most ``_MAX_PARAMETER``."""
 
 BINS = 20
 """Bins of the confidence, of equal width from 0 to 1."""
@@ -60,8 +61,8 @@ class Expert(NamedTuple):
     Attributes
     ----------
     discount : float
-        Share of the information that is kept at each row. 1 never forgets; 0.99 remembers about
-        100 rows.
+        Share of the information that is kept at each row. 1 keeps all rows, and 0.99 remembers
+        about 100 rows.
     intercepts : bool
         Whether to fit an intercept per class in addition to the temperature.
 
@@ -104,7 +105,7 @@ class ExpertState:
         return cls(theta, _prior(n_classes))
 
     def add_classes(self, n_classes: int) -> ExpertState:
-        """The same parameters for more classes; new parameters have the prior only."""
+        """Extend the parameters to more classes. New parameters have only the prior."""
         fresh = ExpertState.start(n_classes)
         theta, information = fresh.theta, np.array(fresh.information)
         size = len(self.theta)
@@ -137,7 +138,7 @@ class ExpertSums(NamedTuple):
 
 
 def as_u(proba: FloatArray) -> FloatArray:
-    """Log-probabilities, shifted to a maximum of 0 per row, which changes no softmax of them."""
+    """Return log-probabilities, shifted to a maximum of 0 per row."""
     u = log_floored(proba, EPS)
     u -= row_max(u)[:, None]
     return u
@@ -256,13 +257,13 @@ def experts_from_state(
     information = read_finite_numbers(state, "information", shape)
     diagonal = information if information.ndim == 2 else information.diagonal(axis1=1, axis2=2)
     if not (diagonal > 0).all():
-        raise ValueError("information of the state must be positive")
+        raise ValueError("'information' in the state must be positive")
     return [ExpertState(*pair) for pair in zip(theta, information, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class TopBins:
-    """Number of rows so far, and of correct rows, per bin of the confidence; shape (20,) each."""
+    """Number of rows and of correct rows per bin of the confidence, of shape (20,) each."""
 
     count: FloatArray
     hits: FloatArray
@@ -297,11 +298,13 @@ class TopBins:
     def from_state(cls, state: Any) -> TopBins:
         """Check and read the output of `to_state`."""
         if not isinstance(state, Mapping):
-            raise ValueError("calibeat of the state must hold counts and hits")
+            raise ValueError(
+                "'calibeat' in the state must be an object with the keys 'count' and 'hits'"
+            )
         count = read_finite_numbers(state, "count", (BINS,), low=0.0)
         hits = read_finite_numbers(state, "hits", (BINS,), low=0.0)
         if (hits > count).any():
-            raise ValueError("hits of the state must be at most their counts")
+            raise ValueError("'hits' in the state must not exceed 'count'")
         return cls(count, hits)
 
 

@@ -1,4 +1,4 @@
-"""Read and write the states of monitors as JSON. All values are checked; nothing is executed."""
+"""Read and write the states of monitors as JSON. All values are checked, and none is executed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from calibrant._output.documents import parse_json
 from calibrant._typing import AnyArray, FloatArray
 
 _MAX_CHARACTERS = 2**28
-"""Longest text that is read. A state written by this package is far shorter."""
+"""Maximum length of the text. The states that this package writes are far shorter."""
 
 _MAX_SIZE = 1e15
-"""Largest number that is accepted in a state."""
+"""Largest valid number in a state."""
 
 
 def as_numbers(array: FloatArray) -> list[Any]:
-    """Exact numbers for JSON; -inf, the logarithm of zero, becomes null."""
+    """Convert an array to exact numbers for JSON. -inf, the logarithm of zero, becomes null."""
     return [None if value == -np.inf else value for value in np.ravel(array).tolist()]
 
 
 def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
-    """Parse the state of a class of that name; raise ``ValueError`` for anything else."""
+    """Parse the state of the class ``name``, and raise a ValueError if it is not valid."""
     fix = f"Pass the text that {name}.to_json() returned."
     if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
         actual = f"{len(text):,} characters" if isinstance(text, str) else type(text).__name__
@@ -48,15 +48,23 @@ def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
 def read_numbers(
     state: Mapping[str, Any], key: str, shape: tuple[int, ...], *, low: float = -1e15
 ) -> FloatArray:
-    """Array of that shape: finite numbers of at least ``low``, or null for -inf."""
+    """Read an array of finite numbers of at least ``low``; null is -inf."""
     values = read_value(state, key)
     if not isinstance(values, list) or len(values) != int(np.prod(shape)):
-        raise ValueError(f"{key} of the state must be a list of {int(np.prod(shape))} numbers")
+        raise ValueError(
+            f"{key!r} in the state must be a list of {int(np.prod(shape))} numbers, got "
+            f"{reprlib.repr(values)}"
+        )
     if not all(value is None or _is_number(value) for value in values):
-        raise ValueError(f"{key} of the state must hold numbers only")
-    # The range is checked before the conversion: an integer may be too large for a float.
+        raise ValueError(
+            f"{key!r} in the state must contain only numbers and null, got {reprlib.repr(values)}"
+        )
+    # Check the range before the conversion, because an integer may be too large for a float.
     if not all(value is None or low <= value <= _MAX_SIZE for value in values):
-        raise ValueError(f"{key} of the state must hold numbers from {low:g} to 1e15")
+        raise ValueError(
+            f"{key!r} in the state must contain numbers from {low:g} to 1e15, got "
+            f"{reprlib.repr(values)}"
+        )
     array = np.array([-np.inf if value is None else float(value) for value in values])
     return array.reshape(shape)
 
@@ -67,60 +75,60 @@ def read_finite_numbers(
     """Read an array as `read_numbers` does, but reject null."""
     array = read_numbers(state, key, shape, low=low)
     if not np.isfinite(array).all():
-        raise ValueError(f"{key} of the state must hold finite numbers")
+        raise ValueError(f"{key!r} in the state must contain only numbers, got null")
     return array
 
 
 def read_number(state: Mapping[str, Any], key: str, low: float, high: float) -> float:
-    """One number within bounds."""
+    """Read a number between ``low`` and ``high``."""
     value = read_value(state, key)
     if not _is_number(value) or not low <= value <= high:
         raise ValueError(
-            f"{key} of the state must be a number from {low:g} to {high:g}, got "
+            f"{key!r} in the state must be a number from {low:g} to {high:g}, got "
             f"{reprlib.repr(value)}"
         )
     return value
 
 
 def read_count(state: Mapping[str, Any], key: str) -> int:
-    """A number of rows."""
+    """Read a number of rows."""
     return int(read_number(state, key, 0, 1e15))
 
 
 def read_value(state: Mapping[str, Any], key: str) -> Any:
-    """The value of a key that every state has."""
+    """Read the value of a required key."""
     if key not in state:
-        raise ValueError(f"the state has no {key!r}")
+        raise ValueError(f"the key {key!r} is missing in the state")
     return state[key]
 
 
 def read_classes(state: Mapping[str, Any], low: int = 2) -> AnyArray | None:
-    """Labels of the columns, distinct and of one type: strings, integers or booleans; or null."""
+    """Read the class labels: distinct strings, integers or booleans, or None for null."""
     values = read_value(state, "classes")
     if values is None:
         return None
     if not isinstance(values, list) or len(values) < low:
         raise ValueError(
-            f"classes of the state must be a list of at least {low} labels, got "
+            f"'classes' in the state must be a list of at least {low} labels, got "
             f"{reprlib.repr(values)}"
         )
     types = {type(value) for value in values}
     if types not in ({str}, {int}, {bool}) or len(set(values)) != len(values):
         raise ValueError(
-            "classes of the state must be distinct labels of one type (strings, integers or "
+            "'classes' in the state must be distinct labels of one type (strings, integers or "
             f"booleans), got {reprlib.repr(values)}"
         )
     labels = np.array(values)
     if labels.dtype.kind not in "Uib":  # integers beyond 64 bits would become floats
-        raise ValueError("classes of the state must be integers of at most 64 bits")
+        raise ValueError("'classes' in the state must be integers of at most 64 bits")
     return labels
 
 
 def read_metadata(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that a program keeps with a state."""
+    """Read the values that the caller stored with the state."""
     metadata = read_value(state, "metadata")
     if not isinstance(metadata, dict):
-        raise ValueError("metadata of the state must be an object")
+        raise ValueError("'metadata' in the state must be an object")
     return metadata
 
 

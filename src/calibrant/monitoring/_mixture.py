@@ -33,9 +33,9 @@ def mix_batch(
     """Weights after a batch of rows that were all predicted before the first of their labels.
 
     ``log_f`` (n, M) are the log-likelihoods of the experts. ``largest`` is the size of the largest
-    batch so far, including this one, and ``before`` that of the largest batch before. Weights that
-    were learned at the rate ``1 / before`` are flattened to the lower rate ``1 / largest``. A batch
-    gets its part of the share. The sum of both costs is the bound of `OnlineCalibration`.
+    batch so far, including this batch. ``before`` is the size of the largest earlier batch. Weights
+    that were learned at the rate ``1 / before`` are flattened to the lower rate ``1 / largest``. A
+    batch gets its part of the share. The sum of both costs is the bound of `OnlineCalibration`.
     """
     log_weights = np.log(np.maximum(weights, TINY)) * (before / largest)
     log_weights += log_f.sum(axis=0) / largest

@@ -31,9 +31,9 @@ class CalibrationMonitor:
     r"""Raise an alarm when a deployed model loses its calibration, with few false alarms.
 
     Call `update` whenever labels arrive, with the probabilities that were predicted for them. You
-    can look at the result after every update: the probability of a false alarm within ``horizon``
-    rows stays at most ``false_alarm``. Print the monitor for a description in sentences, and keep
-    it between jobs by `to_json` and `from_json`.
+    can check the result after every update, because the probability of a false alarm within
+    ``horizon`` rows is at most ``false_alarm`` in total. Print the monitor for a description in
+    sentences, and keep it between jobs by `to_json` and `from_json`.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ class CalibrationMonitor:
         Number of rows to which ``false_alarm`` refers.
     tolerance : float
         Probabilities that are wrong by at most this much raise no alarm. No real model is exactly
-        calibrated, and enough rows reveal any deviation; 0 tests for exact calibration. It hides
-        errors of rare classes, whose probabilities are below twice the tolerance: see
-        ``relative_tolerance``.
+        calibrated, and enough rows reveal any deviation. 0 tests for exact calibration. The
+        tolerance hides errors of rare classes, whose probabilities are below twice the tolerance.
+        See ``relative_tolerance``.
     notions : sequence of str or Notion
         Types of calibration that are monitored. Without a tolerance, changes of temperature and
-        learned recalibrations (`OnlineCalibration`) are alternatives as well.
+        learned recalibrations (`OnlineCalibration`) are also alternatives.
     classes : array-like of shape (n_classes,), optional
         Labels of the score columns. By default the sorted labels of the first update.
     mode : {"detector", "test"}
@@ -63,7 +63,7 @@ class CalibrationMonitor:
     inputs : {"proba", "logits"}
         Kind of the scores that are passed to `update`.
     relative_tolerance : float, optional
-        Tolerate gaps only up to this share of the predicted probability. With 0.5, a probability of
+        Largest tolerated gap as a share of the predicted probability. With 0.5, a probability of
         0.01 may be wrong by 0.005. Use it for rare classes.
 
     Attributes
@@ -72,7 +72,7 @@ class CalibrationMonitor:
         One entry per update.
     metadata : dict
         Values for JSON that are kept with the state, such as the name of the model. The monitor
-        does not use them; ``calibrant monitor`` keeps the options of its files here.
+        does not use these values. ``calibrant monitor`` stores the options of its files here.
 
     See Also
     --------
@@ -83,16 +83,16 @@ class CalibrationMonitor:
     Notes
     -----
     Every row multiplies the evidence against calibration by a factor. If the model is calibrated,
-    the evidence does not grow in the long run. In a test it ever exceeds :math:`1 / \alpha` with
-    probability at most :math:`\alpha`. A detector raises an alarm within ``horizon`` calibrated
-    rows with probability at most ``false_alarm``.
+    the evidence does not grow in the long run. In a test, the evidence ever exceeds :math:`1 /
+    \alpha` with probability at most :math:`\alpha`. A detector raises an alarm within ``horizon``
+    calibrated rows with probability at most ``false_alarm``.
 
     The guarantee holds as long as each probability was issued before its label and the arrival of
     labels does not depend on their values. Rows enter in the order in which labels arrive. Labels
     may be revealed depending on the forecast (audits), but not depending on the outcome.
 
-    A row costs O(J) for J alternatives (12 per claim with a tolerance, 6 without). The state is
-    O(J) numbers and holds no rows.
+    A row costs O(J) for J alternatives (12 per claim with a tolerance, 6 without). The state
+    consists of O(J) numbers and contains no rows.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class CalibrationMonitor:
         self._state = MonitorState.start(self._members)
 
     def reset(self) -> CalibrationMonitor:
-        """Discard evidence and gaps, for example after a recalibration; returns self.
+        """Discard evidence and gaps, for example after a recalibration, and return self.
 
         The parameters and the history stay.
         """
@@ -167,8 +167,8 @@ class CalibrationMonitor:
     def saved(self) -> float:
         """Reduction in log-loss, in nats, that recalibration would have achieved.
 
-        With a tolerance it is the log e-value. It is counted from the first row in a test, and from
-        the onset in a detector.
+        With a tolerance, it is the log e-value. In a test, it is counted from the first row. In a
+        detector, it is counted from the onset.
         """
         layout = self._require_members().layout
         return self._state.evidence.saved(layout)
@@ -180,7 +180,7 @@ class CalibrationMonitor:
 
     @property
     def onset(self) -> int | None:
-        """Estimated number of rows before the miscalibration began; None without an alarm."""
+        """Estimated number of rows before the miscalibration began, or None without an alarm."""
         layout = self._require_members().layout
         return self._state.evidence.onset(layout) if self.alarm else None
 
@@ -265,8 +265,8 @@ class CalibrationMonitor:
         )
         if weight.max() > 1.0:
             raise ValueError(
-                f"sample_weight must be at most 1, got {weight.max():.6g}. Divide all weights by "
-                "the largest weight that can occur, the same number at every update."
+                f"sample_weight must be at most 1, got {weight.max():.6g}. Divide the weights of "
+                "all updates by the largest weight that can occur."
             )
         if self._members is None:
             self._begin(classes)
@@ -336,7 +336,7 @@ class CalibrationMonitor:
         }
 
     def to_json(self) -> str:
-        """The state as JSON text: O(K) numbers, no rows."""
+        """Return the state as JSON text with O(K) numbers and without rows."""
         state: dict[str, Any] = {
             "schema": SCHEMA,
             "rule": self._rule.to_state(),
@@ -350,19 +350,19 @@ class CalibrationMonitor:
 
     @classmethod
     def from_json(cls, text: str) -> CalibrationMonitor:
-        """The monitor that `to_json` wrote; raises ``ValueError`` for anything else."""
+        """Restore a monitor from the text of `to_json`. Raises ``ValueError`` for other text."""
         state = read_state(text, SCHEMA, "CalibrationMonitor")
         rule = read_value(state, "rule")
         if not isinstance(rule, dict):
             raise ValueError(
-                "rule of the state must be an object with the parameters of a monitor, got "
+                "'rule' in the state must be an object with the parameters of a monitor, got "
                 f"{type(rule).__name__}"
             )
         _check_lag(rule.get("lag"), state)
         try:
             monitor = cls(**rule, classes=read_classes(state))
         except TypeError as error:
-            raise ValueError(f"rule of the state is not valid ({error})") from None
+            raise ValueError(f"'rule' in the state is not valid ({error})") from None
         monitor.history = read_history(state)
         monitor.metadata = read_metadata(state)
         if monitor._members is not None:
@@ -371,7 +371,7 @@ class CalibrationMonitor:
 
 
 def _check_lag(lag: Any, state: Mapping[str, Any]) -> None:
-    """Raise if ``lag`` of a state would allocate more streams than the state holds."""
+    """Raise if ``lag`` of a state would allocate more streams than the state contains."""
     n_numbers = len(state["log_e"]) if isinstance(state.get("log_e"), list) else 1
     if state.get("classes") is not None and isinstance(lag, int) and lag > max(n_numbers, 1):
-        raise ValueError(f"log_e of the state has {n_numbers} numbers for a lag of {lag}")
+        raise ValueError(f"'log_e' in the state has {n_numbers} numbers, but the lag is {lag}")

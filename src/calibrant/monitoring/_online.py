@@ -46,7 +46,7 @@ from calibrant.monitoring._mixture import mix_batch, mix_rows
 SCHEMA = "calibrant.online-calibration/1"
 
 LEARN_ROWS = 128
-"""Rows after which the experts take a step."""
+"""Number of rows after which the experts take a step."""
 
 
 class OnlineCalibration(BaseEstimator):
@@ -54,12 +54,12 @@ class OnlineCalibration(BaseEstimator):
 
     Call `predict_proba` with the scores of the model, and `partial_fit` when labels arrive. The
     prediction is a mixture of the scores themselves and of several recalibrations that learn at
-    different speeds. It is never much worse than the scores (see ``bound_``).
+    different speeds. The prediction is never much worse than the scores (see ``bound_``).
 
     Parameters
     ----------
     experts : sequence of Expert, optional
-        Recalibrations in addition to the deployed forecast. The default has five of them.
+        Recalibrations in addition to the deployed forecast. By default, there are five.
     share : float
         Share of the weight that is distributed evenly over the experts at every row, from 0 to
         below 1. A larger share follows changes faster.
@@ -69,8 +69,8 @@ class OnlineCalibration(BaseEstimator):
     inputs : {"proba", "logits"}
         Kind of the scores.
     classes : array-like of shape (n_classes,), optional
-        Labels of the score columns. With them `predict_proba` works before the first label; it
-        returns the scores.
+        Labels of the score columns. If they are passed, `predict_proba` works before the first
+        label and returns the scores.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class OnlineCalibration(BaseEstimator):
     saved_ : float
         ``deployed_log_loss_ - log_loss_``, in nats. Negative if the issued forecasts were worse.
     bound_ : float
-        ``-saved_`` is at most this number, in nats, for any outcomes; see Notes.
+        Upper bound of ``-saved_`` in nats, for any outcomes. See Notes.
 
     See Also
     --------
@@ -105,22 +105,22 @@ class OnlineCalibration(BaseEstimator):
     Newton steps on discounted rows.
 
     The rows of one `partial_fit` are one batch, and its issued forecasts are those of
-    `predict_proba` just before the call. The weights learn the mean log-likelihood of the batch:
-    the likelihoods of its rows are raised to the power :math:`1 / d`, with the largest batch
-    :math:`d` so far. For **any** sequence of outcomes, the sum of log-losses of the issued
-    forecasts exceeds that of every expert, including the deployed forecast, by at most
+    `predict_proba` just before the call. The weights learn from the mean log-likelihood of the
+    batch. The likelihoods of its rows are raised to the power :math:`1 / d`, where :math:`d` is the
+    size of the largest batch so far. For **any** sequence of outcomes, the sum of log-losses of the
+    issued forecasts exceeds that of every expert, including the deployed forecast, by at most
 
     .. math:: d \ln M + (n - 1) \ln \frac 1 {1 - \sigma} .
 
-    It grows with the batch, because the first d forecasts use no label at all.
+    The bound grows with the batch, because the first d forecasts use no label at all.
 
-    If labels arrive after later forecasts were issued, pass the forecasts as ``issued``: the
-    reported losses are then correct, but the bound does not hold. To have a bound with labels that
-    are k batches late, use k + 1 instances in turn; their bounds add up.
+    If labels arrive after later forecasts were issued, pass the forecasts as ``issued``. The
+    reported losses are then correct, but the bound does not hold. If labels are k batches late, use
+    k + 1 instances in turn. The sum of their bounds is then valid.
 
     Experts change after every 128 rows of one `partial_fit` and at its end. The cost is O(K^2) per
-    row, O(K) above 50 classes. If decisions determine which labels are seen, only those rows are
-    used.
+    row, and O(K) above 50 classes. If decisions determine which labels are observed, only rows with
+    labels are used.
 
     With ``calibeat``, if labels arrive row by row and for any sequence, the confidences of a bin
     with n rows lose at most :math:`\ln n + \ln 40` nats to the best constant of the bin in
@@ -170,7 +170,7 @@ class OnlineCalibration(BaseEstimator):
         *,
         issued: ScoresLike | None = None,
     ) -> OnlineCalibration:
-        """Learn from a batch of scores and their labels; returns self.
+        """Learn from a batch of scores and their labels, and return self.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class OnlineCalibration(BaseEstimator):
         y : array-like of shape (n,)
             Labels.
         classes : array-like of shape (n_classes,), optional
-            Labels of the score columns; used at the first call if the parameter ``classes`` is
+            Labels of the score columns. Used at the first call if the parameter ``classes`` is
             None.
         issued : array of shape (n, K), optional
             Probabilities that were issued for these rows, if the mixture has changed since.
@@ -204,10 +204,10 @@ class OnlineCalibration(BaseEstimator):
         return self
 
     def fit(self, X: ScoresLike, y: LabelsLike) -> OnlineCalibration:
-        """Start anew and learn from these rows one by one, in their order; returns self.
+        """Start again and learn from these rows one by one, in their order.
 
-        ``log_loss_`` is then the loss that the mixture would have had if each label had been known
-        before the next forecast.
+        Returns self. ``log_loss_`` is the loss that the mixture would have had if each label had
+        been known before the next forecast.
         """
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
@@ -224,7 +224,7 @@ class OnlineCalibration(BaseEstimator):
     def _check_rows(
         self, X: ScoresLike, y: LabelsLike, classes: LabelsLike | None
     ) -> tuple[FloatArray, IntArray]:
-        """Probabilities and column codes of rows; the first rows start the state."""
+        """Return probabilities and column codes of rows. The first rows initialize the state."""
         column_labels = self.classes_ if hasattr(self, "classes_") else self.classes
         names = classes if column_labels is None else column_labels
         scores, codes, _, labels = check_predictions(
@@ -247,7 +247,7 @@ class OnlineCalibration(BaseEstimator):
         return mixture, log_f
 
     def _learn_experts(self, u: FloatArray, y: IntArray) -> list[FloatArray]:
-        """Update every expert; returns their log-likelihoods of the rows before the update."""
+        """Update every expert, and return the log-likelihoods of the rows before the update."""
         pairs = zip(self.experts_, self.states_, strict=True)
         results = [evaluate_rows(expert, state, u, y) for expert, state in pairs]
         self.states_ = [
@@ -264,7 +264,7 @@ class OnlineCalibration(BaseEstimator):
     def predict_proba(self, X: ScoresLike) -> FloatArray:
         """Probabilities of the current mixture, of shape (n, K).
 
-        Before the first label they are the scores; this requires ``classes``.
+        Before the first label, the result is the scores, which requires ``classes``.
         """
         is_new = not hasattr(self, "classes_")
         if self.classes is None or not is_new:
@@ -295,7 +295,7 @@ class OnlineCalibration(BaseEstimator):
         return names[proba.argmax(axis=1)]
 
     def learn_one(self, x: Mapping[Any, float], y: Any) -> OnlineCalibration:
-        """Learn from one row, a dict of label to score, as in river; returns self.
+        """Learn from one row, a dict of label to score, as in river. Returns self.
 
         Without ``classes``, new labels become classes. A label without a score has probability 0.
         """
@@ -305,7 +305,10 @@ class OnlineCalibration(BaseEstimator):
         return self
 
     def predict_proba_one(self, x: Mapping[Any, float]) -> dict[Any, float]:
-        """Probabilities of one row, dict to dict. Before the first label they are the scores."""
+        """Return the probabilities of one row as a dict.
+
+        Before the first label, they are the scores.
+        """
         names = self._names()
         if not x or (not names and len(x) == 1):  # a forecast needs two labels
             return dict(x)
@@ -316,12 +319,12 @@ class OnlineCalibration(BaseEstimator):
         return dict(zip(names, row.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Any, float]) -> Any:
-        """The most likely label of one row; None if ``x`` is empty."""
+        """Return the most likely label of one row, or None if ``x`` is empty."""
         proba = self.predict_proba_one(x)
         return max(proba, key=lambda label: proba[label]) if proba else None
 
     def _add_labels(self, labels: list[Any]) -> None:
-        """Start with labels, or add new ones to the classes."""
+        """Start with labels, or add new labels to the classes."""
         old_names = self._names()
         names = list(dict.fromkeys([*old_names, *labels]))
         # A single label cannot start: a forecast needs two classes.
@@ -335,7 +338,7 @@ class OnlineCalibration(BaseEstimator):
             self._start(classes)
 
     def _names(self) -> list[Any]:
-        """Labels so far; without ``classes`` there are none at first."""
+        """Labels so far. Without ``classes``, there are none at first."""
         classes = getattr(self, "classes_", self.classes)
         return [] if classes is None else list(as_array(classes).tolist())
 
@@ -344,7 +347,7 @@ class OnlineCalibration(BaseEstimator):
         missing = set(names) - set(x)
         if set(x) - set(names) or (missing and self.inputs != "proba"):
             raise ValueError(
-                f"x must hold a score for each of the classes {names}, got scores of {list(x)}"
+                f"x must contain a score for each of the classes {names}, got scores of {list(x)}"
             )
         return [x.get(label, 0.0) for label in names]
 
@@ -373,7 +376,10 @@ class OnlineCalibration(BaseEstimator):
         self.largest_batch_ = 1
 
     def to_json(self) -> str:
-        """The state as JSON text: O(K) numbers per expert, O(K^2) up to 50 classes; no rows."""
+        """Return the state as JSON text.
+
+        The text has O(K) numbers per expert, O(K^2) up to 50 classes, and no rows.
+        """
         check_fitted(self)
         return json.dumps(
             {
@@ -396,11 +402,11 @@ class OnlineCalibration(BaseEstimator):
 
     @classmethod
     def from_json(cls, text: str) -> OnlineCalibration:
-        """The estimator that `to_json` wrote; raises ``ValueError`` for anything else."""
+        """Restore an estimator from the text of `to_json`. Raises ``ValueError`` for other text."""
         state = read_state(text, SCHEMA, "OnlineCalibration")
         classes, experts = read_classes(state), list(_read_experts(state))
         if classes is None:
-            raise ValueError("classes of the state must be a list of labels")
+            raise ValueError("'classes' in the state must be a list of labels")
         bins = read_value(state, "calibeat")
         online = cls(
             experts,
@@ -415,7 +421,7 @@ class OnlineCalibration(BaseEstimator):
         online.states_ = experts_from_state(state, len(experts), len(classes))
         online.weights_ = read_finite_numbers(state, "weights", (1 + len(experts),), low=0.0)
         if abs(online.weights_.sum() - 1.0) > 1e-9:
-            raise ValueError("weights of the state must sum to one")
+            raise ValueError("'weights' in the state must sum to one")
         online.n_rows_ = read_count(state, "n_rows")
         online.largest_batch_ = max(1, read_count(state, "largest_batch"))
         online.log_loss_ = read_number(state, "log_loss", -1e15, 1e15)
@@ -431,8 +437,8 @@ def _blocks(n_rows: int) -> Iterator[slice]:
 def _read_experts(state: Mapping[str, Any]) -> Iterator[Expert]:
     values = read_value(state, "experts")
     if not isinstance(values, list) or len(values) > 1000:
-        raise ValueError("experts of the state must be a list")
+        raise ValueError("'experts' in the state must be a list")
     for value in values:
         if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], bool):
-            raise ValueError("an expert of the state must be a discount and a boolean")
+            raise ValueError("an expert in the state must be a pair of a discount and a boolean")
         yield Expert(read_number({"discount": value[0]}, "discount", 0.0, 1.0), value[1])

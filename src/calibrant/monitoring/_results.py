@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from calibrant.monitoring._monitor import CalibrationMonitor
 
 _MAX_LOG = 690.0
-"""Largest log e-value whose exponential is reported: exp(710) overflows a float."""
+"""Largest log e-value whose exponential is reported, because exp(710) overflows a float."""
 
 _MAX_ENTRIES, _N_RECENT = 1000, 200
-"""Most entries of a history, and the number of latest ones that are always kept."""
+"""Maximum number of entries of a history, and number of latest entries that are always kept."""
 
 _N_STRONGEST = 3
-"""Most classes or groups that a description names."""
+"""Maximum number of classes or groups that a description names."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Gap:
     n_rows : int
         Number of rows so far.
     mean : float
-        Mean gap over these rows. It is positive if probabilities are too high (overconfident).
+        Mean gap over these rows. The gap is positive if probabilities are too high (overconfident).
     low, high : float
-        95% confidence interval, valid at all times and for all gaps of a monitor together.
+        95% confidence interval, valid at all times and for all gaps of a monitor jointly.
     nats : float
         Evidence against the calibration of this event alone, as a log e-value.
     is_listed : bool
@@ -101,7 +101,7 @@ class MonitorStep:
 
     @property
     def evidence(self) -> float:
-        """E-value, which is ``exp(nats)``; ``exp(threshold)`` raises an alarm."""
+        """E-value, which is ``exp(nats)``. An e-value of ``exp(threshold)`` raises an alarm."""
         return exp(min(self.nats, _MAX_LOG))
 
     @property
@@ -122,7 +122,7 @@ class MonitorEntry(NamedTuple):
     when : str
         Name of the update.
     n_rows, n_seen : int
-        Number of rows of the update, and of all updates until then.
+        Number of rows of the update, and of all updates so far.
     nats : float
         Log e-value after the update.
     mean, low, high : float
@@ -146,7 +146,7 @@ class MonitorEntry(NamedTuple):
 
 
 def add_entry(history: list[MonitorEntry], entry: MonitorEntry) -> list[MonitorEntry]:
-    """The history with another entry. A full history drops every second old entry."""
+    """Append an entry to the history. A full history drops every second old entry."""
     longer = [*history, entry]
     if len(longer) <= _MAX_ENTRIES:
         return longer
@@ -163,16 +163,16 @@ def read_history(state: Mapping[str, Any]) -> list[MonitorEntry]:
     """Check and read the history of a state."""
     values = read_value(state, "history")
     if not isinstance(values, list) or len(values) > _MAX_ENTRIES:
-        raise ValueError(f"history of the state must be a list of at most {_MAX_ENTRIES} entries")
+        raise ValueError(f"'history' in the state must be a list of at most {_MAX_ENTRIES} entries")
     return [_read_entry(value) for value in values]
 
 
 def _read_entry(value: Any) -> MonitorEntry:
     if not isinstance(value, list) or len(value) != len(MonitorEntry._fields):
-        raise ValueError("an entry of the state's history must hold eight values")
+        raise ValueError("an entry of 'history' in the state must contain eight values")
     fields = dict(zip(MonitorEntry._fields, value, strict=True))
     if not isinstance(fields["when"], str) or not isinstance(fields["alarm"], bool):
-        raise ValueError("an entry of the state's history must begin with its name")
+        raise ValueError("an entry of 'history' in the state must begin with its name")
     n_rows, n_seen = (read_count(fields, key) for key in ("n_rows", "n_seen"))
     nats, mean, low, high = (
         float(read_number(fields, key, -1e15, 1e15)) for key in ("nats", "mean", "low", "high")
@@ -182,7 +182,7 @@ def _read_entry(value: Any) -> MonitorEntry:
 
 
 def describe(monitor: CalibrationMonitor) -> str:
-    """The state of a monitor in sentences."""
+    """Describe the state of a monitor in sentences."""
     if monitor.n_rows == 0:
         return "The monitor has seen no rows yet."
     gaps = monitor.gaps()
@@ -201,7 +201,7 @@ def describe(monitor: CalibrationMonitor) -> str:
 
 
 def alarm_sentence(monitor: CalibrationMonitor) -> str:
-    """Whether there is an alarm, and the estimated onset."""
+    """State whether there is an alarm, and its estimated onset."""
     if not monitor.alarm:
         return f"No alarm after {monitor.n_rows:,} rows."
     onset = onset_name(monitor.history, monitor.onset or 0)
@@ -211,16 +211,16 @@ def alarm_sentence(monitor: CalibrationMonitor) -> str:
 
 
 def onset_name(history: list[MonitorEntry], onset: int) -> str | None:
-    """Name of the update that holds the row after ``onset``."""
+    """Return the name of the update that contains the row after ``onset``."""
     return next(
         (entry.when for entry in entries_since_reset(history) if entry.n_seen > onset), None
     )
 
 
 def onset_gap_sentences(monitor: CalibrationMonitor, first: Gap) -> list[str]:
-    """The gap of the first event since the onset, estimated from the history.
+    """State the gap of the first event since the onset, estimated from the history.
 
-    The list is empty if rows have weights, because the history does not hold weights.
+    The list is empty if rows have weights, because the history has no weights.
     """
     if not monitor.alarm or first.n_rows != monitor.n_rows:
         return []
@@ -231,7 +231,8 @@ def onset_gap_sentences(monitor: CalibrationMonitor, first: Gap) -> list[str]:
         return []
     start, now = before[-1], after[-1]
     n_rows = now.n_seen - start.n_seen
-    # Entries hold means over all rows until then; the difference of the sums is the gap since.
+    # Entries are means over all rows up to an update. The sum since the onset is the difference of
+    # two sums.
     gap = (now.mean * now.n_seen - start.mean * start.n_seen) / n_rows
     return [
         f"Since {after[0].when} ({n_rows:,} rows), predicted probabilities ({first.claim}) were "
@@ -240,7 +241,7 @@ def onset_gap_sentences(monitor: CalibrationMonitor, first: Gap) -> list[str]:
 
 
 def advice_sentence(monitor: CalibrationMonitor) -> str:
-    """What to do after an alarm."""
+    """Recommend an action after an alarm."""
     onset = onset_name(monitor.history, monitor.onset or 0)
     rows = f"the rows since {onset}" if onset else "recent rows"
     return (
@@ -250,20 +251,20 @@ def advice_sentence(monitor: CalibrationMonitor) -> str:
 
 
 def evidence_sentence(monitor: CalibrationMonitor) -> str:
-    """The strength of the evidence, and its probability for a calibrated model."""
+    """State the strength of the evidence, and its probability for a calibrated model."""
     rule, nats = monitor._rule, monitor.nats
     if rule.is_detector:
         chance = min(1.0, exp(min(0.0, log(monitor.n_rows) - nats)))
-        event = f"evidence of this strength by row {monitor.n_rows:,}"
+        event = f"at least this much evidence by row {monitor.n_rows:,}"
     else:
         chance = min(1.0, rule.lag * exp(min(0.0, -nats)))
-        event = "evidence of this strength at any time"
+        event = "at least this much evidence at any time"
     relative = rule.relative_tolerance
     limit = (
-        "" if relative is None else f" and within {format_percent(relative)} of each probability"
+        "" if relative is None else f" and at most {format_percent(relative)} of each probability"
     )
     model = (
-        f"whose probabilities are correct within {rule.tolerance:g}{limit}"
+        f"with errors of at most {rule.tolerance:g}{limit}"
         if rule.tolerance
         else "that is calibrated"
     )
@@ -271,18 +272,19 @@ def evidence_sentence(monitor: CalibrationMonitor) -> str:
 
 
 def _evidence_value(monitor: CalibrationMonitor) -> str:
-    """The evidence since the onset; for a detector without an alarm, with its threshold."""
+    """State the evidence since the onset, or the evidence and the threshold before an alarm."""
     rule, title = monitor._rule, "Evidence against calibration (log e-value)"
     if rule.is_detector and not monitor.alarm:
         return (
-            f"{title}: {format_number(max(monitor.nats, 0.0))}. The alarm is raised at "
+            f"{title}: {format_number(max(monitor.nats, 0.0))}. The monitor raises an alarm at "
             f"{format_number(monitor.threshold)}."
         )
     onset = onset_name(monitor.history, monitor.onset or 0) if rule.is_detector else None
     value = f"{title}: {format_number(monitor.saved)}" + (f" since {onset}" if onset else "")
     if rule.tolerance:
         return f"{value}."
-    # Without a tolerance the alternatives are forecasts, so evidence is a difference of log-losses.
+    # Without a tolerance, the alternatives are forecasts, so the evidence is a difference of
+    # log-losses.
     return f"{value}. Recalibration would have reduced the total log-loss by this amount."
 
 
@@ -301,7 +303,7 @@ def _chance(chance: float) -> str:
 
 
 def gap_sentence(gap: Gap, rows: str = "all rows") -> str:
-    """The mean gap of an event over some rows."""
+    """State the mean gap of an event over some rows."""
     return (
         f"Mean gap of {gap.claim} (predicted probability minus observed frequency) over {rows}: "
         f"{_interval_text(gap)}."
@@ -314,8 +316,9 @@ def _interval_text(gap: Gap) -> str:
 
 
 def strongest_sentences(monitor: CalibrationMonitor, gaps: list[Gap]) -> list[str]:
-    """The events and groups with the strongest evidence; after an alarm at least one of them."""
-    # A group of all rows has the evidence of the event itself up to round-off: events come first.
+    """List the events and groups with the strongest evidence, at least one after an alarm."""
+    # If a group contains all rows, its evidence equals that of the event up to round-off. Events
+    # come first.
     ranked = sorted(gaps, key=lambda gap: -round(gap.nats, 9))
     listed = [gap for gap in ranked if gap.is_listed] or (ranked[:1] if monitor.alarm else [])
     if not listed:
@@ -335,7 +338,7 @@ def short_gap(gap: Gap) -> str:
 
 
 def tolerated_gap_sentences(gaps: list[Gap], tolerance: float) -> list[str]:
-    """A note if a listed gap may be within the tolerance; otherwise an empty list."""
+    """Return a note if a listed gap may be within the tolerance, otherwise an empty list."""
     # Evidence concerns gaps of single rows, so a mean gap within the tolerance needs a note.
     if not any(gap.is_listed and gap.low <= tolerance and gap.high >= -tolerance for gap in gaps):
         return []
@@ -348,7 +351,7 @@ def tolerated_gap_sentences(gaps: list[Gap], tolerance: float) -> list[str]:
 
 
 def hidden_gap_sentence(gaps: list[Gap]) -> str:
-    """The gaps that the data do not exclude, because no alarm does not prove calibration."""
+    """State the gaps that the data do not exclude, because no alarm does not prove calibration."""
     first, largest = gaps[0], max(gaps, key=lambda gap: gap.largest)
     text = (
         "No alarm does not prove calibration. The data do not exclude a mean gap of "

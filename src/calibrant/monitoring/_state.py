@@ -1,4 +1,4 @@
-"""The state of a monitor: sums that add up over rows and shards, and the gaps that follow."""
+"""The state of a monitor: sums over rows and shards, and the gaps computed from them."""
 
 from __future__ import annotations
 
@@ -99,11 +99,15 @@ def groups_from_state(state: Mapping[str, Any], n_alternatives: int) -> Groups:
     """Check and read the output of `groups_to_state`."""
     values = read_value(state, "groups")
     if not isinstance(values, dict) or len(values) > _MAX_GROUPS:
-        raise ValueError(f"groups of the state must be at most {_MAX_GROUPS:,} by name")
+        raise ValueError(
+            f"'groups' in the state must be an object with at most {_MAX_GROUPS:,} groups"
+        )
     groups = {}
     for name, value in values.items():
         if not isinstance(value, dict):
-            raise ValueError("a group of the state must hold log_e and sums")
+            raise ValueError(
+                "a group in the state must be an object with the keys 'log_e' and 'sums'"
+            )
         sums = read_finite_numbers(value, "sums", (3, 1))
         log_e = read_finite_numbers(value, "log_e", (n_alternatives,))
         groups[name] = Group(log_e, GapSums(*sums))
@@ -127,10 +131,10 @@ class MonitorChunk:
     expert_sums : tuple of ExpertSums
         Sums from which the experts learn.
     start : tuple
-        The rule of the monitor and the number of rows it had seen. Only chunks with the same start
-        can be added.
+        The rule of the monitor and its number of rows before the chunk. Only chunks with the same
+        start can be added.
     groups : dict of name to group
-        Sums per group; empty without groups.
+        Sums per group. Empty without groups.
 
     See Also
     --------
@@ -181,7 +185,7 @@ class MonitorState:
     def update(
         self, rows: Rows, group: AnyArray | None, members: Members
     ) -> tuple[MonitorState, float]:
-        """The state after rows, one by one, and the largest log evidence on the way."""
+        """Add rows one by one, and return the state and the largest log evidence."""
         state = replace(
             self, groups=add_groups(self.groups, self._sum_groups(rows, group, members))
         )
@@ -268,7 +272,7 @@ class MonitorState:
 def list_gaps(state: MonitorState, members: Members, classes: Any) -> list[Gap]:
     """The gap of every claim, then of every group, with intervals that are jointly valid."""
     rule = members.rule
-    # Groups get their share of alpha from the start: their first row must not change earlier
+    # Groups have a share of alpha from the start, because a new group must not change earlier
     # intervals.
     alpha = _ALPHA / (len(members.claims) + 1)
     streams = np.full(rule.lag, 1.0) / rule.lag
@@ -294,7 +298,7 @@ def list_gaps(state: MonitorState, members: Members, classes: Any) -> list[Gap]:
 def _claim_names(family: ClaimFamily, n_claims: int, classes: Any, has_notion: bool) -> list[str]:
     if family.name == "confidence":
         return ["confidence"]
-    # A label may hold line breaks, which could imitate other lines of a description.
+    # A label may contain line breaks, which could imitate other lines of a description.
     names = (printable(family.notion.claim_name(claim, classes)) for claim in range(n_claims))
     return [f"{name} ({family.name})" if has_notion else name for name in names]
 
@@ -314,9 +318,9 @@ def _half_width(sums: GapSums, alpha: float, rule: Rule) -> FloatArray:
 def make_gaps(
     names: list[str], log_e: FloatArray, sums: GapSums, half: FloatArray, alpha: float
 ) -> list[Gap]:
-    """Gaps from arrays over claims; ``alpha`` bounds the false discovery rate of the list."""
+    """Make gaps from arrays over claims. ``alpha`` bounds the false discovery rate of the list."""
     listed = set(discoveries(log_e, alpha).tolist())
-    mean = -sums.mean  # the sums hold outcome minus score, a gap is score minus outcome
+    mean = -sums.mean  # the sums are outcome minus score, but a gap is score minus outcome
     return [
         Gap(
             name,

@@ -19,7 +19,7 @@ from calibrant.notions import complete_rows
 from calibrant.reductions import MulticlassToBinary
 
 _TILTS = np.array([-1.0, -0.5, 0.5, 1.0])
-"""Changes of the log-frequency of a class, one alternative each."""
+"""Changes of the log-frequency of a class, each of which is an alternative."""
 
 _BLOCK_ROWS = 128
 
@@ -68,7 +68,7 @@ class DriftStep:
 
 
 class ScoreDrift:
-    r"""Raise an alarm when the predicted class frequencies change; needs no labels.
+    r"""Raise an alarm when the predicted class frequencies change. Needs no labels.
 
     Pass the scores of reference rows at the start, and new scores to `update`.
 
@@ -93,12 +93,12 @@ class ScoreDrift:
     -----
     For a class c and a tilt :math:`\delta`, :math:`r = 1 + p_c (e^\delta - 1)` has an unknown mean
     on the reference. The factor is r / U, where U is an upper confidence bound of this mean
-    (empirical Bernstein). Half of ``false_alarm`` is spent on the bounds, half on the detector,
-    which is that of `CalibrationMonitor`.
+    (empirical Bernstein). Half of ``false_alarm`` is spent on the bounds and half on the detector,
+    which works as in `CalibrationMonitor`.
 
-    Changes that keep the predicted class frequencies are not detected. Whether the model is still
-    accurate cannot be detected without labels. After an alarm, `calibrant.label_shift.adapt`
-    estimates the new class frequencies. The fewer reference rows, the larger a change must be.
+    Changes that keep the predicted class frequencies are not detected. A change of the accuracy
+    cannot be detected without labels. After an alarm, `calibrant.label_shift.adapt` estimates the
+    new class frequencies. The fewer reference rows, the larger a change must be.
 
     References
     ----------
@@ -246,8 +246,8 @@ def estimate_performance(
     proba : array-like of shape (n, K)
         Scores of the unlabeled rows.
     within : float
-        Margin that is added to both sides of the interval, for a mean deviation from the assumption
-        of up to this size.
+        Margin that is added to both sides of the interval. The margin allows for a mean deviation
+        from the assumption of up to this size.
     n_resamples : int
         Number of bootstrap samples of the reference.
     inputs : {"proba", "logits"}
@@ -269,18 +269,18 @@ def estimate_performance(
     Notes
     -----
     The confidence is calibrated on the reference by isotonic regression. The expected accuracy is
-    the mean calibrated confidence. Calibrated probability vectors would estimate the accuracy
-    worse, so they only distribute the remaining probability of a row over the other classes.
+    the mean calibrated confidence. Calibrated probability vectors are a worse estimate of the
+    accuracy, so they only distribute the remaining probability of a row over the other classes.
 
-    **Limits.** A model that became worse at the same confidence looks the same without labels. The
-    estimate holds if rows of a given confidence (and, for the interval, predicted class) are
-    correct as often as in the reference, that is, under a shift that depends on the scores alone.
-    The interval is the hull of two intervals, for calibration by confidence and by confidence and
-    predicted class, each plus and minus 1.96 standard errors. The standard errors are those of the
-    calibrator, by a bootstrap of the reference, and those of the outcomes. The interval is
-    asymptotic: use 200 reference rows or more. With 50 rows of sharp scores, a nominal interval of
-    95% covered the true accuracy in 88% of 100 simulated samples. It ignores changes that the
-    scores do not show.
+    **Limits.** Without labels, a model that became worse at the same confidence cannot be
+    recognized. The estimate holds if rows of a given confidence (and, for the interval, predicted
+    class) are correct as often as in the reference. This is true for a shift that depends only on
+    the scores. The interval is the hull of two intervals, for calibration by confidence and by
+    confidence and predicted class, each plus and minus 1.96 standard errors. The standard errors
+    are those of the calibrator, by a bootstrap of the reference, and those of the outcomes. The
+    interval is asymptotic, so use 200 reference rows or more. With 50 rows of sharp scores, a
+    nominal interval of 95% covered the true accuracy in 88% of 100 simulated samples. The interval
+    ignores changes that the scores do not show.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Calibrators of the whole vector of class scores, one family a file."""
+"""Calibrators of the whole vector of class scores, with one family per module."""
 
 from calibrant.multiclass.bayesian_temperature import BayesianTemperatureScaling
 from calibrant.multiclass.canonical import CanonicalBinning

@@ -13,33 +13,34 @@ from calibrant._kernels.blocks import ROUND_OFF
 from calibrant._kernels.simplex import row_sum
 from calibrant._typing import FloatArray, IntArray
 
-# Multiples of 1 / resolution that round-off has moved are rounded to the grid.
+# Scores in units of 1 / resolution are rounded to this many decimals, to undo round-off.
 _GRID_DECIMALS = 9
 
-# Number of rows that a cut inspects first. The number is multiplied by four until the cut is found.
+# Number of rows that a cut inspects first. If this number is too small, it is multiplied by four.
 _FIRST_LOOK = 256
 
-# Largest number of directions whose sorted rows are kept, which takes 16 bytes per row and
-# direction. With more directions, each cut sorts the remaining rows.
+# Largest number of directions for which the order of the rows is stored, which takes 16 bytes per
+# row and direction. With more directions, each cut sorts the remaining rows.
 _MOST_ORDERS = 1024
 
 
 class Partition(Protocol):
-    """Bins 0 to ``n_bins - 1`` of the simplex."""
+    """A partition of the simplex into the bins 0 to ``n_bins - 1``."""
 
     @property
     def n_bins(self) -> int: ...
 
     def assign(self, u: FloatArray) -> IntArray:
-        """Bin of each row."""
+        """Return the bin of each row."""
 
 
 @dataclass(frozen=True)
 class SierpinskiPartition:
-    """Descend to the corner of a class with more than half of the probability (eq. 19).
+    """A tree of the corners of the simplex (eq. 19).
 
-    The descent has at most ``depth`` steps. Corners are nodes of a tree: node 0 is the simplex, and
-    node ``v L + l + 1`` is corner l of node v. The bin of a row is the node where the descent ends.
+    A row descends to the corner of the class with more than half of the probability, at most
+    ``depth`` times. Node 0 is the simplex, and node ``v L + l + 1`` is corner l of node v. The bin
+    of a row is the node where the descent ends.
     """
 
     n_classes: int
@@ -50,7 +51,7 @@ class SierpinskiPartition:
         return sum(self.n_classes**level for level in range(self.depth + 1))
 
     def assign(self, u: FloatArray) -> IntArray:
-        """Bin of each row."""
+        """Return the bin of each row."""
         node = np.zeros(len(u), dtype=np.intp)
         rows, t = np.arange(len(u)), np.array(u)
         for _ in range(self.depth):
@@ -64,11 +65,11 @@ class SierpinskiPartition:
 
 @dataclass(frozen=True)
 class GridPartition:
-    r"""The grid of width :math:`1/K`, K the ``resolution`` (eq. 20 and 21).
+    r"""A grid of width :math:`1/K`, where K is the ``resolution`` (eq. 20 and 21).
 
-    Tuple k, with :math:`\max(L, K+1) \le \sum_l k_l \le K + L - 1`, holds the vectors with
-    :math:`k_l - 1 \le K s_l \le k_l`; a vector on an edge goes to the first such tuple. Bins are
-    the tuples in lexicographic order.
+    Bins are tuples k with :math:`\max(L, K+1) \le \sum_l k_l \le K + L - 1`, in lexicographic
+    order. The bin of tuple k contains the vectors s with :math:`k_l - 1 \le K s_l \le k_l`. A
+    vector on an edge is in the first such bin.
     """
 
     n_classes: int
@@ -79,20 +80,20 @@ class GridPartition:
         return self._n_tuples(self.n_classes, 0)
 
     def assign(self, u: FloatArray) -> IntArray:
-        """Bin of each row."""
+        """Return the bin of each row."""
         return self._rank(self.tuples(u))
 
     def tuples(self, u: FloatArray) -> IntArray:
-        """The tuple k of each row, (m, L)."""
+        """Return the tuple k of each row, shape (m, L)."""
         scaled = np.round(u / row_sum(u)[:, None] * self.resolution, _GRID_DECIMALS)
         k = np.maximum(np.ceil(scaled), 1.0).astype(np.intp)
-        # The smallest choice is too small only if all K s_l are positive integers. Then the last
-        # entry is increased.
+        # The sum of k is too small only if all K s_l are positive integers. In this case, increase
+        # the last entry.
         k[:, -1] += k.sum(axis=1) == self.resolution
         return k
 
     def _rank(self, k: IntArray) -> IntArray:
-        """Number of tuples that come before each row of ``k``."""
+        """Return the number of tuples that come before each row of ``k``."""
         n_classes = self.n_classes
         before = np.zeros((n_classes, self.resolution + 1), dtype=np.int64)
         for place in range(n_classes):
@@ -107,9 +108,9 @@ class GridPartition:
         return rank.astype(np.intp, copy=False)
 
     def _n_tuples(self, length: int, spent: int) -> int:
-        """Number of ways to complete a tuple with ``length`` entries k - 1 >= 0.
+        """Count the ways to complete a tuple with ``length`` more entries k - 1 >= 0.
 
-        Their sum and the sum of the earlier entries must be allowed.
+        ``spent`` is the sum of the earlier entries. The sum of all entries must be allowed.
         """
         most = self.resolution - 1 - spent
         least = max(0, self.resolution + 1 - self.n_classes) - spent
@@ -119,9 +120,10 @@ class GridPartition:
 
 @dataclass(frozen=True, eq=False)
 class ProjectionPartition:
-    r"""Bin b holds the vectors with :math:`s \cdot q_b < T_b` that are in no earlier bin.
+    r"""A partition by thresholds of linear projections.
 
-    The last bin holds all other vectors.
+    Bin b contains the vectors with :math:`s \cdot q_b < T_b` that are in no earlier bin. The last
+    bin contains all other vectors.
     """
 
     directions: FloatArray
@@ -132,7 +134,7 @@ class ProjectionPartition:
         return len(self.thresholds) + 1
 
     def assign(self, u: FloatArray) -> IntArray:
-        """Bin of each row: the first over all directions, by a binary search in each direction."""
+        """Return the bin of each row: the first over all directions, by binary search in each."""
         place = np.full(len(u), self.n_bins - 1, dtype=np.intp)
         every = np.arange(len(u))
         for direction, highest, bins in self._searches:
@@ -142,11 +144,11 @@ class ProjectionPartition:
 
     @cached_property
     def _searches(self) -> list[tuple[FloatArray, FloatArray, IntArray]]:
-        """Each direction, its thresholds in increasing order, and their bins with the last one."""
+        """For each direction: the direction, its thresholds in increasing order, and their bins."""
         return [
             (
                 self.directions[bins[0]],
-                # The bin of a threshold below an earlier one of the same direction is empty.
+                # If a threshold is below an earlier one of the same direction, its bin is empty.
                 np.maximum.accumulate(self.thresholds[bins]),
                 np.append(bins, self.n_bins - 1),
             )
@@ -157,11 +159,11 @@ class ProjectionPartition:
 def fit_projections(
     u: FloatArray, weight: FloatArray, directions: FloatArray
 ) -> tuple[ProjectionPartition, FloatArray]:
-    r"""Algorithm 10: cut off :math:`\lfloor (n+1)/B \rfloor` rows in each direction.
+    r"""Cut off :math:`\lfloor (n+1)/B \rfloor` rows in each direction (algorithm 10).
 
-    The last of them is the threshold. Also returns the weight of each row in the estimates. The row
-    of a threshold has weight zero; rows that tie there share the loss of one row. Weights that are
-    not integers are divided evenly among the bins.
+    The last row of each cut is its threshold. Also returns the weight of each row in the estimates.
+    The row of a threshold has weight zero. If several rows tie at the threshold, they lose the
+    weight of one row together. If weights are not integers, bins have equal total weights.
     """
     kept = np.array(weight, dtype=np.float64)
     total, n_bins = kept.sum(), len(directions) + 1
@@ -174,10 +176,9 @@ def fit_projections(
 
 
 class _Cuts:
-    """The remaining rows in their order along each direction.
+    """The remaining rows, sorted along each direction.
 
-    All cuts in one direction together pass over its rows once. ``kept`` changes as rows are cut
-    off.
+    All cuts in the same direction together read its rows once. Each cut updates ``kept``.
     """
 
     def __init__(self, u: FloatArray, kept: FloatArray, directions: FloatArray) -> None:
@@ -198,9 +199,9 @@ class _Cuts:
                 self.orders.append((rows[order], along[order]))
 
     def threshold(self, b: int, reached: float) -> float:
-        """The threshold of cut ``b``, with a weight of ``reached`` at or below it.
+        """Return the threshold of cut ``b``, with a weight of ``reached`` at or below it.
 
-        -inf if no row remains.
+        Returns -inf if no row remains.
         """
         if not self.n_left:
             return -np.inf
@@ -216,7 +217,7 @@ class _Cuts:
         return threshold
 
     def _first(self, b: int, reached: float) -> tuple[IntArray, FloatArray]:
-        """The remaining rows in the order of a direction, up to a weight, with ties at its end."""
+        """Return the first remaining rows along a direction, with all ties at the threshold."""
         if self.is_alone:
             rows = np.flatnonzero(self.is_left)
             along = _along(self.u, self.directions[b], rows)
@@ -239,13 +240,13 @@ class _Cuts:
         return order[here], along[here]
 
     def _passes(self, order: IntArray, along: FloatArray, here: IntArray, reached: float) -> bool:
-        """Whether rows beyond the ties of the threshold were inspected."""
+        """Return whether the inspected rows include all ties of the threshold."""
         place = int(np.searchsorted(np.cumsum(self.kept[order[here]]), reached))
         return place < here.size and along[here[place]] < along[here[-1]]
 
 
 def _by_direction(directions: FloatArray) -> list[IntArray]:
-    """The bins of each direction, in their order."""
+    """Group bins by direction, in their order."""
     if not len(directions):
         return []
     group = np.unique(directions, axis=0, return_inverse=True)[1].ravel()
@@ -254,9 +255,10 @@ def _by_direction(directions: FloatArray) -> list[IntArray]:
 
 
 def _along(u: FloatArray, direction: FloatArray, rows: IntArray) -> FloatArray:
-    """``u[rows] @ direction``, summed column by column.
+    """Return ``u[rows] @ direction``, summed column by column.
 
-    BLAS may round a row differently in another block; this sum does not depend on other rows.
+    The sum of a row does not depend on other rows. BLAS may round a row differently in another
+    block.
     """
     out = np.zeros(rows.size)
     for column in np.flatnonzero(direction):

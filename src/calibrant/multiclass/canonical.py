@@ -12,8 +12,8 @@ from calibrant._kernels.blocks import map_blocks
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng, ScoresLike
 from calibrant._validation import as_seed, check_count, check_fitted, check_option
 from calibrant.base import Calibrator, Citation
-from calibrant.base._new_scores import check_new_scores
 from calibrant.base.fitted import COUNTS, FittedValue
+from calibrant.base.new_scores import check_new_scores
 from calibrant.base.references import GUPTA_RAMDAS_2022
 from calibrant.guarantees import (
     CanonicalGuarantee,
@@ -33,23 +33,24 @@ __all__ = ["CanonicalBinning"]
 
 PARTITIONS = ("projection", "sierpinski", "grid")
 POINTS_PER_BIN = 50
-"""Rows per bin of the projection partition, if the number of bins is not given."""
+"""Rows per bin of the projection partition, used if ``n_bins`` is None."""
 
 MOST_BINS = 2**62
-"""Bins are numbered by 64-bit integers, with a bit to spare for sums."""
+"""Bin numbers are 64-bit integers, and one bit is reserved for sums."""
 
 MOST_DEPTH = 61
-"""Two classes have 2^(depth + 1) - 1 bins, more classes more: beyond, there are over MOST_BINS."""
+"""Maximum depth. Two classes have 2^(depth + 1) - 1 bins, and more classes have more. A larger
+depth would exceed MOST_BINS."""
 
 MOST_RESOLUTION = 2**20
-"""Below the precision of single-precision scores a finer grid tells nothing apart."""
+"""Maximum resolution. A finer grid would exceed the precision of single-precision scores."""
 
 
 class CanonicalBinning(Calibrator):
     r"""Calibrate whole probability vectors by the frequencies of the labels in bins of the simplex.
 
-    Use it for three or four classes and many rows: the number of bins grows exponentially with the
-    number of classes.
+    Use it with three or four classes and many rows, because the number of bins grows exponentially
+    with the number of classes.
 
     Parameters
     ----------
@@ -69,7 +70,8 @@ class CanonicalBinning(Calibrator):
         with the highest probability of each class come first. An array is scaled to length one and
         repeated.
     random_state : int or Generator, optional
-        Seed for random directions. None is a fixed seed. A Generator is copied, not advanced.
+        Seed for random directions. None means a fixed seed. A Generator is copied, so its state
+        does not change.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of labels, optional
@@ -105,7 +107,7 @@ class CanonicalBinning(Calibrator):
     .. math:: h_l(s) = \frac{\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i\, 1[y_i = l]}
         {\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i} , \qquad l = 1, \dots, L,
 
-    and 1/L in a bin without calibration rows. "projection" is Algorithm 10 of the paper: bin b has
+    and 1/L in a bin without calibration rows. "projection" is Algorithm 10 of the paper. Bin b has
     the :math:`\lfloor (n+1)/B \rfloor` remaining rows with the smallest :math:`s \cdot q_b`.
 
     Rows at a threshold of a projection do not count in the frequencies (line 13 of the algorithm).
@@ -182,7 +184,7 @@ class CanonicalBinning(Calibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """True if a row is excluded at each threshold: weight 2 is heavier than one copy."""
+        """True if a row is excluded at each threshold, because weights differ from copies."""
         return self.partition == "projection"
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
@@ -198,7 +200,7 @@ class CanonicalBinning(Calibrator):
         cuts = fitted.get("thresholds_")
         is_whole = type(n_bins) is int and n_bins >= 1
         if not is_whole or (cuts is not None and n_bins != len(cuts) + 1):
-            raise ValueError("CanonicalBinning.n_bins_ is not the number of its bins")
+            raise ValueError("CanonicalBinning.n_bins_ differs from the number of bins")
         if isinstance(occupied, np.ndarray) and occupied.size and occupied.max() >= n_bins:
             raise ValueError("CanonicalBinning.occupied_ contains bins that do not exist")
 
@@ -261,7 +263,7 @@ class CanonicalBinning(Calibrator):
             return cached
         return self._fixed_partition(self.n_classes_)
 
-    def _words(self) -> str:
+    def _description(self) -> str:
         return (
             f"{len(self.occupied_)} of {self.n_bins_} bins of the simplex contain calibration "
             "rows. Each bin returns the class frequencies of its rows."

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from calibrant._data.folds import deal_folds
+from calibrant._data.folds import assign_folds
 from calibrant._data.sample import ArraySample, RowBlock, Sample
 from calibrant._kernels.simplex import EPS, log_softmax, true_class
 from calibrant._optim.fit import fit_map
@@ -22,21 +22,21 @@ from calibrant.base.references import KULL_2019
 from calibrant.multiclass.scaling import PENALTY_REMEDIES, AffineCalibrator
 
 FALLBACK_LAM = 1e-3
-"""The strength if the smallest class has fewer than two rows, so no row can be held out."""
+"""The penalty strength if the smallest class has fewer than two rows, so none can be held out."""
 
 _HELD_OUT_FLOOR = 1e-15
-"""Floor of probabilities in the held-out loss. It is that of the reference implementation
-cal_dirichlet, so the choice of lam is the same."""
+"""Floor of probabilities in the held-out loss. The reference implementation cal_dirichlet uses the
+same floor, so both choose the same lam."""
 
-# Fits of folds are only compared by their held-out loss, so they may be less exact. The reference
-# implementation cal_dirichlet stops them at a relative 1e-8, or after 500 iterations, which fits
-# without a penalty need.
+# The fits of the folds are only compared by their held-out loss, so they may be less accurate. The
+# reference implementation cal_dirichlet stops them at a relative change of 1e-8 or after 500
+# iterations. Fits without a penalty need up to 500 iterations.
 _FOLD_TOLERANCE = 1e-9
 _FOLD_WORK = 500
 
 
 class _Choice(NamedTuple):
-    """A strength, the score of each candidate, and the start of the last fit."""
+    """A penalty strength, the score of each candidate, and the start of the final fit."""
 
     lam: float
     scores: FloatArray | None = None
@@ -46,25 +46,25 @@ class _Choice(NamedTuple):
 class DirichletCalibration(AffineCalibrator):
     r"""Calibrate by multinomial logistic regression on log-probabilities, with the ODIR penalty.
 
-    Use it for 3 to about 20 classes and some hundred rows or more. It corrects confusions between
-    pairs of classes. The calibrated probabilities are :math:`\mathrm{softmax}(W \log p + b)`.
+    Use it with 3 to about 20 classes and several hundred rows or more. The method corrects
+    confusions between pairs of classes. The calibrated probabilities are :math:`\mathrm{softmax}(W
+    \log p + b)`.
 
     Parameters
     ----------
     lam : float, optional
-        Strength of the penalty, which multiplies plain sums. If None, it is chosen from ``grid`` by
-        cross-validation.
+        Strength of the penalty, see Notes. If None, it is chosen from ``grid`` by cross-validation.
     mu : float, optional
-        Strength of the penalty on the intercepts, for "odir" only. If None, ``lam``.
+        Strength of the penalty on the intercepts, for "odir" only. If None, it equals ``lam``.
     penalty : {"odir", "l2"}, default "odir"
-        "odir" penalizes off-diagonal entries and intercepts, "l2" all entries.
+        "odir" penalizes off-diagonal entries and intercepts; "l2" penalizes all entries.
     eps : float, default 1e-12
-        Probabilities are clipped to [eps, 1 - eps] before their logarithm is taken; they are not
+        Probabilities are clipped to [eps, 1 - eps] before their logarithm is taken, and are not
         normalized again. Logits are not clipped.
     grid : sequence of float, default (0, 1e-4, 1e-3, 1e-2, 1e-1)
         Candidates for ``lam``.
     cv : int, default 3
-        Largest number of folds.
+        Maximum number of folds. There are at most as many folds as the smallest class has rows.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of labels, optional
@@ -78,16 +78,16 @@ class DirichletCalibration(AffineCalibrator):
     intercept_ : array of shape (K,)
         The intercepts b.
     lam_, mu_ : float
-        The strengths that were used.
+        The penalty strengths of the fit.
     cv_scores_ : array or None
-        Mean held-out log-loss of each candidate, if ``lam`` was chosen.
+        Mean held-out log-loss of each candidate. None if there was no cross-validation.
     converged_, n_iter_, objective_ : bool, int, float
         Whether the fit converged, its number of iterations, and the minimum that it reached.
 
     See Also
     --------
-    MatrixScaling : The same function of logits.
-    StructuredScaling : A matrix with a penalty that needs no tuning.
+    MatrixScaling : Apply the same function to logits.
+    StructuredScaling : Fit a matrix with a penalty that needs no tuning.
 
     Notes
     -----
@@ -96,17 +96,18 @@ class DirichletCalibration(AffineCalibrator):
     (K - 1) lam`` and ``K mu``.
 
     ``lam=None`` follows the specification of cal_dirichlet. There are at most ``cv`` folds, and the
-    rows of each class are assigned to them in their existing order. The candidate with the smallest
-    unweighted mean of the held-out log-losses of the folds is chosen, the first one of ties. The
-    value is 1e-3 if the smallest class has fewer than two rows. So only this choice depends on the
-    order of rows. Each fit of the grid starts from the fit with the next stronger penalty.
+    rows of each class are assigned to them in their existing order. So the choice of ``lam``
+    depends on the order of rows. The chosen candidate has the smallest unweighted mean of the
+    held-out log-losses of the folds; ties go to the first candidate. If the smallest class has
+    fewer than two rows, ``lam`` is 1e-3. Each fit of the grid starts from the fit with the next
+    stronger penalty.
 
-    For a grid over (lam, mu), use ``GridSearchCV`` of scikit-learn with
-    ``calibrant.metrics.scorer("log_loss")``, as in Kull's experiments.
+    To search a grid over (lam, mu) as in Kull's experiments, use ``GridSearchCV`` of scikit-learn
+    with ``calibrant.metrics.scorer("log_loss")``.
 
-    Newton's method uses the exact Hessian as preconditioner up to 21 classes, and its K diagonal
-    blocks above. A pass costs O(n K^2) time. The memory is O(block + K^2), and at most 33 MB more
-    for K^3 entries up to 160 classes.
+    Newton's method uses the exact Hessian as preconditioner for up to 21 classes, and the K
+    diagonal blocks of the Hessian for more classes. A pass costs O(n K^2) time. The memory is
+    O(block + K^2), plus at most 33 MB for K^3 entries with up to 160 classes.
 
     References
     ----------
@@ -157,7 +158,7 @@ class DirichletCalibration(AffineCalibrator):
         if self.mu is not None:
             check_strength(self.mu, "mu")
         if self.lam is None and not len(self.grid):
-            raise ValueError("grid must not be empty. Pass at least one strength of the penalty.")
+            raise ValueError("grid must not be empty. Pass candidates, such as grid=(1e-3, 1e-2).")
 
     def _penalty(self, lam: float, n_classes: int) -> QuadraticPenalty:
         if self.penalty == "l2":
@@ -171,22 +172,22 @@ class DirichletCalibration(AffineCalibrator):
         self._fit_affine(sample, self._penalty(self.lam_, sample.shape[1]), start)
 
     def _select(self, sample: Sample) -> _Choice:
-        """The strength with the smallest mean held-out loss."""
+        """Select the penalty strength with the smallest mean held-out loss."""
         smallest = int(np.sum([rows for _, rows in sample.class_rows], axis=0).min())
         if smallest < 2:
             return _Choice(FALLBACK_LAM)
         n_folds = min(self.cv, smallest)
         paths = [self._path(*fold) for fold in _cut_folds(sample, n_folds)]
         scores = np.sum([losses for losses, _ in paths], axis=0)
-        # Equal scores differ by the tolerance of the fits; the first of them is chosen.
+        # Scores that differ by less than the tolerance of the fits are ties. Choose the first.
         best = int(np.flatnonzero(scores <= scores.min() + _FOLD_TOLERANCE)[0])
         _, last = paths[-1]
         return _Choice(float(self.grid[best]), scores / n_folds, last[best])
 
     def _path(self, train: Sample, test: Sample) -> tuple[FloatArray, list[FloatArray | None]]:
-        """Held-out loss of each candidate, and its parameters if the fit converged.
+        """Return the held-out loss of each candidate, and its parameters if the fit converged.
 
-        Fits start with the strongest penalty, and each fit starts at the result of the last one.
+        The first fit has the strongest penalty. Each fit starts at the result of the previous one.
         """
         n_classes = train.shape[1]
         score_map = AffineMap(n_classes)
@@ -202,14 +203,14 @@ class DirichletCalibration(AffineCalibrator):
                 max_work=_FOLD_WORK,
             )
             losses[place] = _held_out_loss(score_map, solution.parameters, test)
-            # Without a finite optimum, the last parameters are a bad start for the next penalty.
+            # If there is no finite optimum, the parameters are a bad start for the next penalty.
             optima[place] = solution.parameters if solution.converged else None
             start = solution.parameters if solution.converged else score_map.identity()
         return losses, optima
 
     @property
     def counts_rows(self) -> bool:
-        """True if rows are assigned to folds: a row of weight 2 cannot be in two folds."""
+        """True if rows are assigned to folds, because a row of weight 2 cannot be in two folds."""
         return self.lam is None
 
     @property
@@ -218,22 +219,24 @@ class DirichletCalibration(AffineCalibrator):
             return {}
         return {"check_row_order_is_irrelevant": "lam=None assigns rows to folds in their order"}
 
-    def _words(self) -> str:
+    def _description(self) -> str:
         return (
-            f"The canonical form is softmax(A log(K p) + log c), fitted with penalty {self.lam_:g}."
-            " The uniform prediction becomes c. Entry (k, l) of A is the effect of the score of "
-            "class l on class k."
+            "The calibrated probabilities are softmax(A log(K p) + log c), fitted with penalty "
+            f"lam = {self.lam_:g}. A uniform prediction becomes c. Entry (k, l) of A is the effect "
+            "of the score of class l on class k."
         )
 
     def canonical(self) -> tuple[FloatArray, FloatArray]:
-        r"""Return the unique canonical form (A, c): :math:`\mathrm{softmax}(A \log(K p) + \log c)`.
+        r"""Return A and c of the canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`.
 
-        The smallest entry of each column of A is zero. The uniform prediction becomes c.
+        The form is unique. A uniform prediction becomes c.
 
         Returns
         -------
         A : ndarray of shape (K, K)
+            The matrix. The smallest entry of each column is zero.
         c : ndarray of shape (K,)
+            The calibrated probabilities of a uniform prediction.
 
         See Also
         --------
@@ -245,14 +248,16 @@ class DirichletCalibration(AffineCalibrator):
         return coef, np.exp(log_softmax(center[None])[0])
 
     def generative(self) -> tuple[FloatArray, FloatArray]:
-        """Return the generative form (alpha, pi).
+        """Return alpha and pi of the generative form.
 
-        The scores of class k follow Dirichlet(alpha[k]), and the classes have the prior pi.
+        In this form, the predictions for rows of class k have the distribution Dirichlet(alpha[k]).
 
         Returns
         -------
         alpha : ndarray of shape (K, K)
+            The parameters of the Dirichlet distributions, one row per class.
         pi : ndarray of shape (K,)
+            The prior probabilities of the classes.
 
         See Also
         --------
@@ -292,16 +297,16 @@ def generative_to_linear(alpha: FloatArray, prior: FloatArray) -> tuple[FloatArr
 
 
 def _log_beta(alpha: FloatArray) -> FloatArray:
-    """Logarithm of the multivariate beta function of each row."""
+    """Return the logarithm of the multivariate beta function of each row."""
     return gammaln(alpha).sum(axis=1) - gammaln(alpha.sum(axis=1))
 
 
 def _cut_folds(sample: Sample, n_folds: int) -> Iterator[tuple[Sample, Sample]]:
-    """Training rows and test rows of each fold.
+    """Yield the training rows and the held-out rows of each fold.
 
-    Rows that are not used get the weight zero, so no rows are copied.
+    Unused rows get weight zero, so no rows are copied.
     """
-    # Rows of each class before a chunk: the chunk continues the assignment to folds there.
+    # Count the rows of each class before a chunk, because the assignment to folds continues there.
     before, seen = {}, np.zeros(sample.shape[1], dtype=np.intp)
     for start, rows in sample.class_rows:
         before[start] = seen
@@ -317,12 +322,12 @@ def _keep_rows(
     """Select the held-out rows of a chunk, or the other rows, by setting weights to zero."""
     present = chunk.weight > 0  # a row of weight zero is absent
     fold = np.zeros(len(chunk.y), dtype=np.intp)
-    fold[present] = deal_folds(chunk.y[present], n_folds, before[chunk.start])
+    fold[present] = assign_folds(chunk.y[present], n_folds, before[chunk.start])
     return chunk.weighted(np.where((fold == held) == is_test, chunk.weight, 0.0))
 
 
 def _held_out_loss(score_map: AffineMap, theta: FloatArray, sample: Sample) -> float:
-    """Weighted mean log-loss, with probabilities clipped to [1e-15, 1 - 1e-15]."""
+    """Return the weighted mean log-loss, with probabilities clipped to [1e-15, 1 - 1e-15]."""
     return -float(sample.sum(partial(_log_true_sum, score_map, theta))) / sample.total
 
 

@@ -1,4 +1,4 @@
-"""Gaussian-process calibration: one latent function of a scalar, shared by all classes."""
+"""Gaussian process calibration with one latent function that all classes share."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from calibrant.multiclass._gp.bound import (
 )
 from calibrant.multiclass._gp.kernel import InducingInputs, Kernel, rbf
 from calibrant.multiclass._gp.monotone import fit_increasing
-from calibrant.multiclass._gp.scores import ScoreSummary, standardise, summarise_scores
+from calibrant.multiclass._gp.scores import ScoreSummary, standardize, summarize_scores
 from calibrant.multiclass._gp.search import Evidence, fit_evidence
 
 _RESIDUALS: dict[str, ResidualOf] = {"diagonal": DiagonalResidual, "full": FullResidual}
 
-# Share of the variance added to the covariance of a row before its Cholesky factor is taken: scores
-# may be equal.
+# Share of the variance added to the diagonal of the covariance of a row, which is singular if two
+# scores are equal.
 _JITTER = 1e-8
 
 
 class GaussianProcessCalibration(BaseCalibrator):
-    r"""Calibrate by a latent Gaussian process that is applied to every score of a row.
+    r"""Calibrate by a smooth function with a Gaussian process prior.
 
-    Use it for some hundred rows or more if no parametric function fits. The same smooth function
-    transforms all scores, and it stays near the identity where there are no calibration scores. The
-    model is
+    Use it with several hundred rows or more if no parametric method fits. The same function
+    transforms all scores of a row. The function stays near the identity far from the calibration
+    scores. The model is
 
     .. math:: P(y = k \mid u) = \mathrm{softmax}(f(u_1), \dots, f(u_K))_k, \qquad
               f \sim \mathrm{GP}\bigl(u,\; v\, e^{-(u - u')^2 / (2 l^2)} + \mathrm{noise}\, 1_{u =
@@ -68,13 +68,13 @@ class GaussianProcessCalibration(BaseCalibrator):
     n_samples : int, default 100
         Number of draws of the latent function that a prediction averages. 0 uses the latent mean.
     covariance : {"diagonal", "full"}, default "diagonal"
-        Whether the prior covariance of a row that the inducing inputs do not explain is diagonal or
-        a full K x K matrix. See Notes.
+        Form of the part of the prior covariance of a row that the inducing inputs do not explain: a
+        diagonal or a full K x K matrix. See Notes.
     monotone : bool, default False
-        Require an increasing latent mean, so no predicted class changes. See Notes.
+        Whether the latent mean must increase, so predicted classes do not change. See Notes.
     random_state : int, Generator or None, default None
-        Seed for the draws, which `fit` makes once for all rows. None is a fixed seed. A Generator
-        is copied, not advanced.
+        Seed for the draws, which `fit` makes once for all rows. None means a fixed seed. A
+        Generator is copied, so its state does not change.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of labels, optional
@@ -86,7 +86,7 @@ class GaussianProcessCalibration(BaseCalibrator):
     Attributes
     ----------
     elbo_ : float
-        Lower bound on the log evidence, with expectations approximated to second order.
+        Second-order approximation of the evidence lower bound (ELBO).
     kernel_variance_, lengthscale_, noise_ : float
         The kernel parameters v and l, and the variance of the white noise. l is in units of u.
     inducing_inputs_ : array of shape (M,)
@@ -100,12 +100,12 @@ class GaussianProcessCalibration(BaseCalibrator):
     converged_, n_iter_ : bool, int
         Whether the fit converged, and its number of iterations.
     objective_ : float
-        The minimum: the negative sum of `elbo_` and the log prior of the kernel parameters, per
-        unit of weight.
+        The minimum of the objective: minus the sum of `elbo_` and the log prior of the kernel
+        parameters, per unit of weight.
 
     See Also
     --------
-    TemperatureScaling : The latent function is a line through the origin.
+    TemperatureScaling : Calibrate by a latent function that is a line through the origin.
 
     Notes
     -----
@@ -118,34 +118,35 @@ class GaussianProcessCalibration(BaseCalibrator):
     row has the latent mean ``phi = u + A m`` and the latent covariance ``C = R + A S A'``. With ``s
     = softmax(phi)`` and ``H = diag(s) - s s'``, its expected log-likelihood is approximated by
     ``log s_y - tr(H C) / 2`` (eq. 7 of the paper). This approximates the bound of eq. 6 and can
-    exceed the evidence. For given kernel parameters and inducing inputs, S is ``(I + sum A' H
-    A)^-1``, and m comes from a few Newton steps. L-BFGS with exact gradients finds the rest from
-    the best of four starts.
+    exceed the evidence. For fixed kernel parameters and inducing inputs, S is ``(I + sum A' H
+    A)^-1``, and a few Newton steps find m. L-BFGS with exact gradients finds the kernel parameters
+    and inducing inputs from the best of four starts.
 
     *Covariance.* The rows of A are ``L^-1 k(w, u_k)`` with ``L L' = K_w + noise I`` and the RBF
     kernel K_w of the inducing inputs w. The prior covariance of a row is ``K_u + noise I``. The
-    inducing variables explain ``A A'`` of it, so ``R = K_u + noise I - A A'``. "diagonal" keeps the
-    diagonal of R only. White noise is independent between evaluations of f, so it is on the
-    diagonals of ``K_w`` and R only. The log-likelihood is concave, so the objective decreases with
-    the noise, which ends at its lower limit of 1e-6.
+    inducing variables explain ``A A'``, so ``R = K_u + noise I - A A'``. "diagonal" uses only the
+    diagonal of R. White noise is independent between evaluations of f, so the noise is only on the
+    diagonals of ``K_w`` and R. The log-likelihood is concave, so the objective decreases with the
+    noise, and the fitted noise is at its lower limit of 1e-6.
 
-    *Differences from the paper.* (1) The kernel acts on u, not on the probability. Otherwise it
-    ties the latent values of 1e-12 and 1e-3. The bound on u was at least as large on all ten data
-    sets tried. (2) The kernel parameters have the log prior ``-sqrt(v) / a - sd(u) / (2 l)`` with
-    ``a = max(3, sd(u) / 3)``, because eq. 7 hardly penalizes a large variance. (3) The scores stay
-    unchanged unless the objective gains at least 3; otherwise v is 1e-4. This fixed threshold
-    favors no change: no fit changed any of 430 calibrated samples, and one of 30 fits changed a
-    sample with T = 1.5 and 50 rows.
+    *Differences from the paper.* (1) The kernel acts on u, not on the probability. A kernel on
+    probabilities would make the latent values of 1e-12 and 1e-3 almost equal. On all ten data sets
+    that were tried, the bound was at least as large with u. (2) The kernel parameters have the log
+    prior ``-sqrt(v) / a - sd(u) / (2 l)`` with ``a = max(3, sd(u) / 3)``, because eq. 7 hardly
+    penalizes a large variance. (3) If the objective does not increase by at least 3, v is set to
+    1e-4, so scores hardly change. This fixed threshold is conservative: none of 430 fits to
+    calibrated samples exceeded it, and only one of 30 fits to 50 rows with T = 1.5.
 
     *Properties.* The latent function returns to the prior mean far from the calibration scores.
-    With ``monotone=True``, the latent mean has a slope of at least 1e-3 / max(1, sd(u)) on the
-    range of the calibration scores, and slope 1 beyond it. The slope is enforced on a grid, and a
-    bound on the third derivative covers the points between. Each draw is sorted over the scores of
-    a row. So every row keeps the order of its scores, up to rounding and clipping. The result does
-    not depend on the order of rows or classes. Weighted and repeated rows are equivalent.
+    With ``monotone=True``, the slope of the latent mean is at least 1e-3 / max(1, sd(u)) on the
+    range of the calibration scores. Outside this range, the slope is 1. The fit enforces the slope
+    on a grid, and a bound on the third derivative extends it to the points between. The latent
+    values of each draw are sorted in the order of the scores. So every row keeps the order of its
+    scores, up to rounding and clipping. The result does not depend on the order of rows or classes.
+    An integer weight is equivalent to repeating the row.
 
-    *Cost.* A pass over the data costs O(n K M^2), and O(n K^2) more with "full". A fit takes about
-    a hundred passes, and several times as many with an active monotone constraint.
+    *Cost.* A pass over the data costs O(n K M^2), plus O(n K^2) with "full". A fit takes about 100
+    passes, and several times as many if the monotone constraint is active.
 
     References
     ----------
@@ -166,7 +167,7 @@ class GaussianProcessCalibration(BaseCalibrator):
 
     remedies: ClassVar[Mapping[Outcome, str]] = dict.fromkeys(
         (Outcome.ITERATION_LIMIT, Outcome.STALLED),
-        "The best kernel so far is kept. Reduce n_inducing to make the search easier.",
+        "The fit uses the best kernel so far. Reduce n_inducing to make the search easier.",
     )
 
     def __init__(
@@ -211,7 +212,7 @@ class GaussianProcessCalibration(BaseCalibrator):
 
     def _fit(self, sample: Sample) -> None:
         rows = sample.rows(type(self).__name__)
-        summary = summarise_scores(standardise(*_distinct(rows.u, rows.y, rows.weight)))
+        summary = summarize_scores(standardize(*_distinct(rows.u, rows.y, rows.weight)))
         residual = _RESIDUALS[self.covariance]
         if self.monotone:
             evidence = fit_increasing(summary, residual, n_inducing=self.n_inducing)
@@ -245,15 +246,16 @@ class GaussianProcessCalibration(BaseCalibrator):
         Parameters
         ----------
         z : array-like of any shape
-            Scores of the kind of ``inputs``: probabilities, or logits minus their row mean.
+            Scores of the kind ``inputs``: probabilities, or logits minus their row mean.
 
         Returns
         -------
         mean, deviation : ndarray of the shape of z
+            Posterior mean and standard deviation at each score.
         """
         check_fitted(self)
         scores = np.asarray(as_array(z), dtype=np.float64)
-        u = self._lift_scalars(scores.reshape(1, -1))
+        u = self._transform_scalars(scores.reshape(1, -1))
         prior = self._inducing()
         features = prior.features(self._kernel_inputs(u))
         spread = np.einsum("nkm,nkm->nk", features @ self.inducing_covariance_, features)
@@ -262,17 +264,17 @@ class GaussianProcessCalibration(BaseCalibrator):
             scores.shape
         )
 
-    def _lift_scalars(self, z: FloatArray) -> FloatArray:
+    def _transform_scalars(self, z: FloatArray) -> FloatArray:
         if self.inputs == "proba":
             if not ((z >= 0) & (z <= 1)).all():
                 raise ValueError(
-                    "z must be probabilities between 0 and 1, because the calibrator was fitted "
-                    "with inputs='proba'."
+                    "z must contain probabilities between 0 and 1, because the calibrator was "
+                    "fitted with inputs='proba'. For logits, fit with inputs='logits'."
                 )
             return log_clipped(z, self.eps)
         if not (z < np.inf).all():
             raise ValueError(
-                "z must be logits minus their row mean, and NaN and +inf are not allowed."
+                "z must contain logits without NaN and +inf. Pass logits minus their row mean."
             )
         return np.where(np.isneginf(z), LOG_ZERO, z)
 
@@ -282,13 +284,13 @@ class GaussianProcessCalibration(BaseCalibrator):
         )
 
     def _kernel_inputs(self, u: FloatArray) -> FloatArray:
-        """The inputs of the kernel.
+        """Return the inputs of the kernel.
 
-        A monotone latent function keeps its difference from the scores beyond their range at fit.
+        Beyond the range of the calibration scores, a monotone latent function has slope 1.
         """
         return np.clip(u, *self.score_range_) if self.monotone else u
 
-    def _words(self) -> str:
+    def _description(self) -> str:
         return (
             "A latent Gaussian process transforms the scores. Its kernel has variance "
             f"{self.kernel_variance_:.3g}, length scale {self.lengthscale_:.3g} and noise "
@@ -296,8 +298,8 @@ class GaussianProcessCalibration(BaseCalibrator):
         )
 
     def _log_proba(self, u: FloatArray) -> FloatArray:
-        # Sort the rows, so a draw belongs to the rank of a score and not to its column. Then a
-        # permutation of the classes permutes the result.
+        # Sort each row, so a draw belongs to the rank of a score and not to its column. Then a
+        # permutation of the classes only permutes the result.
         order = np.argsort(u, axis=1)
         out = np.empty_like(u)
         n_elements = u.shape[1] * (u.shape[1] if self.covariance == "full" else 1)
@@ -307,14 +309,14 @@ class GaussianProcessCalibration(BaseCalibrator):
         return out
 
     def _ranked_log_proba(self, u: FloatArray) -> FloatArray:
-        """Log-probabilities of rows in increasing order."""
+        """Return the log-probabilities of sorted rows."""
         total = np.zeros_like(u)
         for latent in self._latent_values(u):
             total += softmax(np.sort(latent, axis=1) if self.monotone else latent)
         return log_floored(_averaged_over_ties(total / max(1, len(self.draws_)), u), TINY)
 
     def _latent_values(self, u: FloatArray) -> Iterator[FloatArray]:
-        """Draws of the latent values of sorted rows, or their mean if ``n_samples`` is 0."""
+        """Yield draws of the latent values of sorted rows, or their mean if ``n_samples`` is 0."""
         x = self._kernel_inputs(u)
         prior = self._inducing()
         features = prior.features(x)
@@ -331,14 +333,14 @@ class GaussianProcessCalibration(BaseCalibrator):
             yield mean + features @ (root @ shared) + spread(residual)
 
 
-# The part of the latent values of sorted rows that the inducing inputs do not explain, as a
-# function of K standard normal numbers.
+# These functions return the part of the latent values of sorted rows that the inducing inputs do
+# not explain, as a function of K standard normal numbers.
 
 
 def _diagonal_spread(
     prior: InducingInputs, x: FloatArray, features: FloatArray
 ) -> Callable[[FloatArray], FloatArray]:
-    """Independent deviations; equal scores of a row share one, like their latent value."""
+    """Return independent deviations. Equal scores in a row have the same deviation."""
     deviation, rank = np.sqrt(prior.unexplained(features)), _ranks(x)
     return lambda draw: deviation * draw[rank]
 
@@ -346,7 +348,7 @@ def _diagonal_spread(
 def _full_spread(
     prior: InducingInputs, x: FloatArray, features: FloatArray
 ) -> Callable[[FloatArray], FloatArray]:
-    """Deviations with the K x K covariance of the row."""
+    """Return deviations with the K x K covariance of the row."""
     kernel = prior.kernel
     covariance = rbf(x, x, kernel) - features @ features.transpose(0, 2, 1)
     diagonal = np.arange(x.shape[1])
@@ -356,12 +358,12 @@ def _full_spread(
 
 
 def _ranks(ordered: FloatArray) -> IntArray:
-    """Ranks in sorted rows; equal values have equal ranks."""
+    """Return ranks in sorted rows. Equal values have equal ranks."""
     return np.cumsum(np.diff(ordered, axis=1, prepend=ordered[:, :1]) > 0, axis=1)
 
 
 def _averaged_over_ties(proba: FloatArray, ordered: FloatArray) -> FloatArray:
-    """Probabilities of equal scores of a row replaced by their mean."""
+    """Replace the probabilities of equal scores in a row by their mean."""
     n_rows, n_classes = proba.shape
     group = (_ranks(ordered) + n_classes * np.arange(n_rows)[:, None]).ravel()
     count = np.maximum(np.bincount(group, minlength=proba.size), 1)
@@ -370,11 +372,10 @@ def _averaged_over_ties(proba: FloatArray, ordered: FloatArray) -> FloatArray:
 
 
 def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray, FloatArray]:
-    """Rows of positive weight, sorted within and among rows, with equal rows merged.
+    """Remove rows without weight, sort the scores in each row, sort the rows, and merge duplicates.
 
-    The bound does not change. But the result then does not depend, not even by rounding, on the
-    order of rows and classes, or on whether a row is duplicated or weighted. Data that are
-    transformed on demand are not sorted.
+    This does not change the bound. Rounding errors then do not depend on the order of rows and
+    classes, or on whether a row is duplicated or weighted. Lazy rows are not sorted.
     """
     rows = np.flatnonzero(weight)
     if isinstance(u, LazyRows):
@@ -388,6 +389,6 @@ def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray,
 
 
 def _antithetic(seed: int | None, n_samples: int, n_numbers: int) -> FloatArray:
-    """Standard normal draws in pairs of opposite sign, so their mean is exact."""
+    """Draw standard normal numbers in pairs of opposite sign, so their mean is exactly zero."""
     half = np.random.default_rng(seed or 0).standard_normal(((n_samples + 1) // 2, n_numbers))
     return np.stack([half, -half], axis=1).reshape(-1, n_numbers)[:n_samples]

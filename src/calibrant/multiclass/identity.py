@@ -1,4 +1,4 @@
-"""No calibration at all, as a calibrator."""
+"""A calibrator that does not change probabilities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrant.base import Calibrator, Citation
 
 
 class Identity(Calibrator):
-    """Return probabilities unchanged, and the softmax of logits: the baseline of every comparison.
+    """Return probabilities unchanged, and the softmax of logits, as a baseline for comparisons.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class Identity(Calibrator):
     citation: ClassVar[Citation] = Citation("the identity")
 
     def _fit(self, sample: Sample) -> None:
-        """Nothing is fitted."""
+        """Do nothing, because there are no parameters."""
 
-    def _words(self) -> str:
+    def _description(self) -> str:
         return "The probabilities are not changed."
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Vector and matrix scaling: affine maps of the logits."""
+"""Vector and matrix scaling: affine functions of the logits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AffineCalibrator(SoftmaxCalibrator):
         self.coef_, self.intercept_ = theta if self._is_diagonal else (theta[:, :-1], theta[:, -1])
         store_outcome(self, solution)
 
-    def _words(self) -> str:
+    def _description(self) -> str:
         return words_of_affine(self.coef_)
 
     def _logits(self, u: FloatArray) -> FloatArray:
@@ -66,7 +66,7 @@ class VectorScaling(AffineCalibrator):
     r"""Scale and shift the logit of each class: :math:`\mathrm{softmax}(d \odot u + b)`.
 
     The 2K parameters are fitted by maximum likelihood without a penalty. With fewer than about 50
-    rows per class use ``StructuredScaling("vector")`` instead.
+    rows per class, use ``StructuredScaling("vector")`` instead.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class VectorScaling(AffineCalibrator):
     coef_ : array of shape (K,)
         The scales d.
     intercept_ : array of shape (K,)
-        The shifts b. Their sum is zero, because a common shift changes no probability.
+        The shifts b. The sum of the shifts is zero, because a common shift changes no probability.
     converged_, n_iter_, objective_ : bool, int, float
         Whether the fit converged, its number of iterations, and the minimum that it reached.
 
@@ -132,7 +132,7 @@ class VectorScaling(AffineCalibrator):
 class MatrixScaling(AffineCalibrator):
     r"""Transform the logits by a matrix: :math:`\mathrm{softmax}(W u + b)`, with the ODIR penalty.
 
-    Use it for many rows and few classes. Without a penalty it overfits unless n is far above
+    Use it with many rows and few classes. Without a penalty, it overfits unless n is far above
     :math:`K^2`.
 
     Parameters
@@ -140,7 +140,7 @@ class MatrixScaling(AffineCalibrator):
     lam : float, default 0
         Strength of the penalty on the off-diagonal entries of W. 0 is plain matrix scaling.
     mu : float, optional
-        Strength of the penalty on the intercepts. If None, ``lam``.
+        Strength of the penalty on the intercepts. If None, it equals ``lam``.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of labels, optional
@@ -168,8 +168,8 @@ class MatrixScaling(AffineCalibrator):
     The fit minimizes ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2``. The row mean is
     subtracted from logits first.
 
-    Newton's method takes passes over the data of O(n K^2) time. The memory is O(block + K^2), and
-    at most 33 MB more for the K^3 entries of the preconditioner up to 160 classes.
+    Newton's method takes passes over the data of O(n K^2) time. The memory is O(block + K^2), plus
+    at most 33 MB for the K^3 entries of the preconditioner with up to 160 classes.
 
     References
     ----------
@@ -215,7 +215,7 @@ class MatrixScaling(AffineCalibrator):
 
 
 def words_of_affine(coef: FloatArray, first: str = "") -> str:
-    """A sentence about a function with these coefficients; ``first`` describes earlier steps."""
+    """Describe a function with these coefficients. ``first`` describes earlier steps."""
     if np.ndim(coef) == 1:
         return f"The logit of each class{first} is multiplied by a factor and shifted."
     return (

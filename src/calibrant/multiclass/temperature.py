@@ -1,4 +1,4 @@
-"""Temperature scaling, and the ensemble of it with the uncalibrated and the uniform forecast."""
+"""Temperature scaling, and its mixture with the uncalibrated and the uniform forecast."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ from calibrant._optim.top_temperature import (
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_prior_scale, warn_data
 from calibrant.base import BaseCalibrator, Citation, SoftmaxCalibrator, store_outcome
-from calibrant.base._words import CHI2_95, likelihood_ratio
+from calibrant.base.description import CHI2_95, likelihood_ratio
 from calibrant.base.fitted import TEMPERATURE, FittedValue
 from calibrant.base.references import GUO_2017, ZHANG_2020
 
 _MAX_GATHERED_ROWS = 2**18
-"""Rows whose likelihoods under the three members of a mixture are gathered in one place (6 MB)."""
+"""Maximum number of rows whose likelihoods under the three members are gathered in one process (6
+MB)."""
 
 
 class TemperatureScaling(SoftmaxCalibrator):
     r"""Divide the logits by one temperature: :math:`\mathrm{softmax}(u / T)`.
 
-    Use it if accuracy must not change, or if there are few rows: it has a single parameter and
-    keeps the ranking of the classes. T > 1 makes a model less confident, T < 1 more confident.
+    Use it if accuracy must not change, or if there are few rows. The method has a single parameter
+    and keeps the ranking of the classes. T > 1 makes a model less confident, and T < 1 makes it
+    more confident.
 
     Parameters
     ----------
@@ -76,20 +78,20 @@ class TemperatureScaling(SoftmaxCalibrator):
     Newton's method in log T, safeguarded by a bracket, takes two to five passes over the data. Each
     pass costs O(n K) time and O(block) memory.
 
-    Clipping matters for confident networks: 56% of the probabilities of a DenseNet are below 1e-12,
-    and its temperature is 2.88 from logits and 2.85 from probabilities.
+    Clipping matters for confident networks. For example, 56% of the probabilities of a DenseNet are
+    below 1e-12, and its temperature is 2.88 from logits and 2.85 from probabilities.
 
     A warning counts the rows whose true class has the score zero or -inf, because these rows
-    increase the temperature. If a service returns only the highest scores, the others are not
-    impossible: replace -inf by the smallest known score of the row, at fit and at prediction::
+    increase the temperature. If a service returns only the highest scores, the other classes are
+    not impossible. Replace -inf by the smallest known score of the row, at fit and at prediction::
 
         known = np.where(np.isneginf(z), np.inf, z).min(axis=1, keepdims=True)
         z = np.maximum(z, known)
 
-    `calibrant.TopScores` holds the top m of K classes, and a fit costs O(n m). The tail mass is
+    `calibrant.TopScores` contains the top m of K classes, and a fit costs O(n m). The tail mass is
     spread over the other classes as a power of the rank. With the top 20, the temperature agrees
     with that of all scores within 0.001 on data sets of 100 and 1,000 classes. See
-    docs/howto-top-scores.md.
+    :doc:`/howto/top-scores`.
 
     References
     ----------
@@ -139,7 +141,7 @@ class TemperatureScaling(SoftmaxCalibrator):
         self.curvature_ = solution.curvature
         store_outcome(self, solution)
 
-    def _words(self) -> str:
+    def _description(self) -> str:
         is_softer = self.temperature_ > 1
         effect = "softened" if is_softer else "sharpened"
         if self._is_significant():
@@ -152,9 +154,9 @@ class TemperatureScaling(SoftmaxCalibrator):
         )
 
     def _is_significant(self) -> bool:
-        """Whether T differs significantly from 1, at the 5% level."""
-        # Wald's statistic uses all rows, but is too small if the labels are nearly separated. The
-        # likelihood ratio on the rows of the summary detects that case.
+        """Return whether T differs significantly from 1, at the 5% level."""
+        # Wald's statistic uses all rows, but is too small if the labels are nearly separated. In
+        # this case, the likelihood ratio on the rows of the summary is large.
         wald = self.class_weights_.sum() * self.curvature_ * np.log(self.temperature_) ** 2
         return bool(max(wald, likelihood_ratio(vars(self).get("training_"))) > CHI2_95)
 
@@ -182,18 +184,21 @@ class TemperatureScaling(SoftmaxCalibrator):
 
 
 def _tail(top: TopScores) -> Tail | None:
-    """The distribution of the tail mass; None if it is unknown, or if there is no tail."""
+    """Return the distribution of the tail mass, or None if it is unknown or there is no tail."""
     if top.log_rest is None or top.n_known == top.n_classes:
         return None
     return tail_of(top.log_proba, top.log_rest, top.n_classes)
 
 
 def _rows_inside(data: TopSample) -> Any:
-    """Rows whose true class is among the top m; only these are informative without tail mass."""
+    """Return the rows whose true class is among the top m.
+
+    Without tail mass, only these are used.
+    """
     rows = np.flatnonzero(data.is_inside & (data.weight > 0))
     if not len(rows):
         raise ValueError(
-            "The true class of no row is among the top scores, and the tail mass is unknown. Pass "
+            "No row has its true class among the top scores, and the tail mass is unknown. Pass "
             "TopScores(..., rest='complement'), or more classes per row."
         )
     if len(rows) < len(data.y):
@@ -210,7 +215,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     w_2\,\mathrm{softmax}(u) + w_3 / K`.
 
     Use it if the ranking of the classes must not change and some true classes have a probability
-    near zero: the uniform part keeps every probability positive.
+    near zero. The uniform part keeps every probability positive.
 
     Parameters
     ----------
@@ -238,8 +243,8 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     Notes
     -----
     The temperature is fitted first. The weights then minimize the log-loss on the simplex, which is
-    a convex problem; they are accurate to 1e-6. The fit costs O(n K) time and stores three numbers
-    per row if the rows are in memory.
+    a convex problem. The weights are accurate to 1e-6. The fit costs O(n K) time and stores three
+    numbers per row if the rows are in memory.
 
     References
     ----------
@@ -287,7 +292,8 @@ class EnsembleTemperatureScaling(BaseCalibrator):
 
     def _fit_mixture(self, sample: Sample) -> Solution:
         if sample.shape[0] > _MAX_GATHERED_ROWS:
-            # Rows in memory keep their likelihoods between the passes; others compute them again.
+            # For rows in memory, likelihoods are kept between passes. Otherwise each pass computes
+            # them again.
             store = sample.block_store()
             solution = search_mixture(3, lambda w: sample.sum(partial(self._sums_at, w, store)))
             if solution.converged:
@@ -327,7 +333,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
             ]
         )
 
-    def _words(self) -> str:
+    def _description(self) -> str:
         tempered, raw, uniform = (f"{weight:.1%}" for weight in self.weights_)
         return (
             f"A mixture of probabilities: {tempered} tempered with T = {self.temperature_:.4g}, "

@@ -1,4 +1,4 @@
-"""Types of calibration ("notions"): which binary problems of a prediction are evaluated.
+"""Types of calibration ("notions"), which select binary problems of a prediction.
 
 A multiclass prediction makes claims, such as "class l has probability 0.8". Every claim is a binary
 problem with a score in [0, 1] and an outcome in {0, 1}. A notion selects the claims for metrics,
@@ -23,7 +23,8 @@ notion                 claims                                                  s
 ``"canonical"``        the whole vector, which is no binary problem            Kull, eq. 1
 ====================== ======================================================= =====================
 
-To define your own, write a subclass of `Notion`; it is accepted wherever a name is.
+To define your own notion, write a subclass of `Notion`. Functions accept an instance in place of a
+name.
 
 References
 ----------
@@ -36,7 +37,7 @@ arXiv:2006.12800. Kull et al. (2019), Beyond temperature scaling, NeurIPS, arXiv
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -63,6 +64,7 @@ from calibrant.notions._kinds import (
 from calibrant.notions._notion import Notion, class_text
 from calibrant.notions._ordered import CumulativeNotion
 from calibrant.notions._rows import complete_rows
+from calibrant.notions._sets import PREFIX, ColumnSetNotion, SetNotion
 from calibrant.notions._top_scores import select_top
 
 __all__ = [
@@ -71,10 +73,12 @@ __all__ = [
     "ClaimBlock",
     "Claims",
     "ClassNotion",
+    "ColumnSetNotion",
     "CumulativeNotion",
     "NamedClassNotion",
     "Notion",
     "RankNotion",
+    "SetNotion",
     "WithinTopNotion",
     "as_notion",
     "claim_of_cells",
@@ -115,8 +119,9 @@ _NAMES: dict[Any, Notion] = {
 
 
 def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
-    """Return the notion with this name; a `Notion` is returned unchanged.
+    """Return the notion with this name. A `Notion` is returned unchanged.
 
+    A dict of sets of classes gives a `SetNotion`.
     "canonical", the calibration of whole vectors, is accepted only if ``vectors`` is true.
 
     See Also
@@ -135,7 +140,7 @@ def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
 
 
 def is_named(notion: Notion) -> bool:
-    """Whether `as_notion` restores a notion from its name, so it can be written to a file."""
+    """Return whether `as_notion` restores a notion from its name, so it can be saved."""
     try:
         return as_notion(notion.name, vectors=True) == notion
     except ValueError:
@@ -143,6 +148,8 @@ def is_named(notion: Notion) -> bool:
 
 
 def _named(name: Any) -> Notion:
+    if isinstance(name, Mapping):
+        return SetNotion(name)
     if not isinstance(name, str):
         raise ValueError(f"unknown notion {name!r}; valid are {VALID}, or a Notion.")
     if name in _NAMES:
@@ -153,11 +160,13 @@ def _named(name: Any) -> Notion:
             number = int(match[1])
             if number < 1 and not pattern.startswith(("class", "at-most")):
                 raise ValueError(
-                    f"notion {name!r} does not exist, because ranks are counted from 1. Pass "
+                    f"notion {name!r} does not exist, because ranks start at 1. Pass "
                     f"{name.replace(match[1], '1')!r}."
                 )
             return make(number)
-    # After the patterns: "class-3" is a column, any other text is the name of a class.
+    if name.startswith(PREFIX):
+        return SetNotion.parse(name)
+    # Check the patterns first: "class-3" is a column, and any other text is the name of a class.
     if name.startswith(_CLASS_PREFIX) and name != _CLASS_PREFIX:
         return NamedClassNotion(name.removeprefix(_CLASS_PREFIX))
     near = get_close_matches(name, _NAMES, n=1)

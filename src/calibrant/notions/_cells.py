@@ -8,8 +8,8 @@ differ by less than
 .. math:: 1.01\, h\, (s + a)(1 - s + a), \qquad h = 27.7 / N,
 
 which is at most 0.0009 for the 8,192 cells per claim that are used for up to 6 claims. All rows of
-a cell get its mean score. Cumulative scores and outcomes at the end of a cell are therefore exact;
-within a cell they are accurate up to the share of its rows.
+a cell get its mean score. Cumulative scores and outcomes at the end of a cell are therefore exact.
+Within a cell, they are accurate up to the share of its rows.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MOST_CELLS, ALL_CELLS, LEAST_CELLS = 2**13, 3 * 2**14, 2**8
 """Maximum number of cells per claim, of all claims together, and minimum per claim."""
 
 _SOFT = 1e-6
-"""Scores that are closer to 0 or 1 than this share one or two cells."""
+"""Scores closer to 0 or 1 than this distance are in one or two cells."""
 
 
 class ScoreCells:
-    """Cells of scores in [0, 1], given by their upper ends; ``cuts`` are ends of cells, too."""
+    """Cells of scores in [0, 1], given by their upper ends. ``cuts`` are also ends of cells."""
 
     def __init__(self, n_cells: int, cuts: FloatArray | None = None) -> None:
         self.reach = float(np.log((1.0 + _SOFT) / _SOFT))
@@ -56,7 +56,7 @@ class ScoreCells:
         odds = np.log((score + _SOFT) / (1.0 - score + _SOFT))
         cell = np.ceil((odds / self.reach + 1.0) * (0.5 * n_cells)).astype(np.intp) - 1
         np.clip(cell, 0, n_cells - 1, out=cell)
-        # The logarithm is rounded, so a score may be one cell off.
+        # The logarithm is rounded, so the cell of a score may be wrong by one.
         cell += score > self.ends[cell]
         cell -= (cell > 0) & (score <= self.ends[np.maximum(cell - 1, 0)])
         return cell
@@ -83,7 +83,7 @@ def note_on_cells(n_claims: int) -> str:
 class ChunkedClaims(Claims):
     """Binary problems of chunked rows: sums over all rows, and each claim as cells of scores.
 
-    ``cuts`` are ends of cells, so no cell contains one of them inside.
+    ``cuts`` are ends of cells, so no cell has a cut in its interior.
     """
 
     notion: Notion | None = None
@@ -162,7 +162,7 @@ def chunked_claims(notion: Notion, sample: Sample, cuts: FloatArray | None = Non
 
 
 def _weight_of(sample: Sample) -> FloatArray:
-    """Array with the sum of all weights: unit weights that take no memory, or a single number."""
+    """Return an array with the sum of all weights: unit weights without memory, or one number."""
     if sample.is_weighted or sample.n_rows < sample.shape[0]:
         return np.array([sample.total])
     return np.broadcast_to(np.float64(1.0), (sample.shape[0],))
@@ -171,7 +171,7 @@ def _weight_of(sample: Sample) -> FloatArray:
 def _no_rows(rows: slice) -> ClaimBlock:
     raise TypeError(
         "This operation needs all rows in memory, but the scores are read in chunks. Load them "
-        "first, for example with X.compute(), or pass some of the rows."
+        "first, for example with X.compute(), or pass a sample of the rows."
     )
 
 
@@ -191,8 +191,7 @@ def claim_of_cells(
 def _restore_decimals(mean: FloatArray) -> FloatArray:
     """Remove the round-off of means of tied decimal scores.
 
-    A mean slightly below or above the decimal would be on the wrong side of a step of a step
-    function.
+    A mean slightly below or above the decimal could be on the wrong side of a step.
     """
     decimal = np.round(mean, 12)
     # Sums of many tied scores lose a few bits: 16 units in the last place.
@@ -220,7 +219,7 @@ def _cell_sums(
     cell = cells.place(block.score) + index(block) * size[1]
     n_cells = size[0] * size[1]
     sums = cell_sums(cell, block.score, block.hit, weight, n_cells)
-    if not is_weighted:  # weights of 0 and 1: their sum is that of their squares and counts rows
+    if not is_weighted:  # weights are 0 or 1, so the sum of squares is not needed
         return np.array(sums, dtype=np.float64)
     rows = np.bincount(cell[weight > 0].ravel(), minlength=n_cells)
     each = np.broadcast_to(weight[:, None] ** 2, cell.shape)

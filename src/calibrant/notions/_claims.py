@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 
 _FEW_COLUMNS = 16
-"""Up to this many columns, a table of all outcomes of a block is faster than indices of hits."""
+"""Up to this many columns, a table of all outcomes of a block is faster than indices of positive
+outcomes."""
 
 
 class ClaimBlock(NamedTuple):
@@ -57,7 +58,7 @@ class ClaimBlock(NamedTuple):
     label : array of shape (m, J) or None
         Class of each score, or None if scores are about sets of classes.
     hit : array of int
-        Flat indices into (m, J) of the claims with outcome 1; empty if there are no labels.
+        Flat indices into (m, J) of the claims with outcome 1. Empty if there are no labels.
 
     See Also
     --------
@@ -69,7 +70,7 @@ class ClaimBlock(NamedTuple):
     hit: IntArray
 
     def labels(self) -> IntArray:
-        """Return the class of each score; raise TypeError if there are none."""
+        """Return the class of each score, or raise TypeError if there are none."""
         if self.label is None:
             raise TypeError(
                 "A notion that splits or reports by label must select a label with every score. "
@@ -79,7 +80,7 @@ class ClaimBlock(NamedTuple):
 
     def residual(self) -> FloatArray:
         """Return ``outcome - score`` of every claim, (m, J)."""
-        residual = np.negative(self.score, order="C")  # `hit` holds flat indices in this order
+        residual = np.negative(self.score, order="C")  # `hit` contains flat indices in this order
         residual.reshape(-1)[self.hit] += 1.0
         return residual
 
@@ -176,16 +177,16 @@ class Claims:
         return self.n_quantities * self.n_labels
 
     def index(self, block: ClaimBlock) -> IntArray:
-        """Claim of every score of a block, (m, J), or (J,) if it is the same in all rows."""
+        """Return the claim of every score of a block, (m, J) or (J,)."""
         quantity = np.arange(self.n_quantities) * self.n_labels
         return quantity if self.n_labels == 1 else block.labels() + quantity
 
     def share(self, claim: Claim) -> float:
-        """Weight v_c of a claim: its share of the rows, divided by the number of quantities."""
+        """Return v_c, the share of rows of a claim divided by the number of quantities."""
         return float(claim.weight.sum() / (self.weight.sum() * self.n_quantities))
 
     def mean(self, function: Callable[[Claim], float]) -> float:
-        """Mean of ``function(claim)`` over the claims with rows, with the weights v_c."""
+        """Return the weighted mean of ``function(claim)`` over the claims with rows."""
         # The claims of a quantity contain every row once, so the v_c sum to one.
         total = sum(claim.weight.sum() * function(claim) for claim in self if claim.weight.any())
         return float(total / (self.weight.sum() * self.n_quantities))
@@ -218,8 +219,8 @@ class Claims:
     def batches(self, elements: int) -> Iterator[list[Claim]]:
         """Yield lists of claims that are fitted together.
 
-        With one claim per label these are the claims of one quantity, otherwise as many claims as
-        have ``elements`` scores.
+        With one claim per label, a list contains the claims of one quantity. Otherwise, it contains
+        as many claims as have ``elements`` scores.
         """
         if self.n_labels > 1:
             for _, claims in groupby(self, key=lambda claim: claim.index // self.n_labels):
@@ -291,16 +292,16 @@ def claims_of(
     y_pred: LabelsLike | None = None,
     inputs: str = "proba",
 ) -> tuple[Claims, AnyArray]:
-    """Check the arguments of a user; return the claims of a notion and the labels of the classes.
+    """Check the arguments of a user, and return the claims of a notion and the class labels.
 
     ``inputs`` is the type of the scores in ``y_prob``. Rows of probabilities must sum to one unless
-    `Notion.sums_to_one` is false. With ``y_pred``, ``y_prob`` holds the probabilities of these
+    `Notion.sums_to_one` is false. With ``y_pred``, ``y_prob`` contains the probabilities of the
     reported labels.
     """
     if y_pred is not None:
         if inputs != "proba":
             raise ValueError(
-                f"With y_pred, y_prob must hold the probabilities of the reported labels, but "
+                f"With y_pred, y_prob must be the probabilities of the reported labels, but "
                 f"inputs is {inputs!r}. Pass inputs='proba'."
             )
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
@@ -318,9 +319,9 @@ def sample_for(
     *,
     inputs: str = "proba",
 ) -> tuple[Sample, AnyArray]:
-    """Check the arguments of a user as the notion requires; return a sample and the class labels.
+    """Check the arguments of a user for a notion, and return a sample and the class labels.
 
-    The sample holds probabilities.
+    The sample contains probabilities.
     """
     sample, names = as_sample(
         y_prob,
@@ -330,6 +331,7 @@ def sample_for(
         inputs=inputs,
         sum_to_one=notion.sums_to_one,
         hint=SOFTMAX_HINT,
+        multilabel=notion.claims_are_labels,
     )
     return (sample if inputs == "proba" else sample.rescored(partial(_as_proba, inputs))), names
 
@@ -367,18 +369,18 @@ def _reported_claims(
     classes: LabelsLike | None,
     y_pred: LabelsLike,
 ) -> tuple[Claims, AnyArray]:
-    """Claims of reported labels; without ``classes`` the labels that occur are the classes."""
+    """Claims of reported labels. Without ``classes``, the labels that occur are the classes."""
     truth, reported, score = as_array(y_true), as_array(y_pred), as_array(y_prob).astype(np.float64)
     if score.shape != reported.shape or score.ndim not in (1, 2):
         raise ValueError(
-            f"With y_pred, y_prob must hold the probability of each reported label, but y_prob has "
+            f"With y_pred, y_prob must be the probability of each reported label, but y_prob has "
             f"shape {score.shape} and y_pred {reported.shape}. Pass both outputs of predict_top: "
             f"y_pred, y_prob = calibrator.predict_top(X)."
         )
     check_same_length(y_true=truth, y_pred=reported)
     if not ((score >= 0) & (score <= 1)).all():
         raise ValueError(
-            f"With y_pred, y_prob must hold probabilities in [0, 1], got values from "
+            f"With y_pred, y_prob must be probabilities in [0, 1], got values from "
             f"{score.min():g} to {score.max():g}. Pass both outputs of predict_top."
         )
     names = (

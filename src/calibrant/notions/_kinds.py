@@ -1,4 +1,4 @@
-"""The types of calibration of the literature; `calibrant.notions.as_notion` makes them by name."""
+"""The types of calibration of the literature, which `calibrant.notions.as_notion` makes by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrant._kernels import entries, top_labels
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import unknown_name
 from calibrant.notions._claims import ClaimBlock
-from calibrant.notions._notion import Labels, Notion, class_text
+from calibrant.notions._notion import COMPARES, COMPARES_FREQUENCY, Labels, Notion, class_text
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class RankNotion(Notion):
     def __post_init__(self) -> None:
         ranks = tuple(self.ranks)
         if not ranks or min(ranks) < 1:
-            raise ValueError(f"Ranks are counted from 1, got {ranks}. Pass RankNotion((1,)).")
+            raise ValueError(f"Ranks start at 1, got {ranks}. Pass RankNotion((1,)).")
         if len(ranks) > 1 and ranks != tuple(range(1, len(ranks) + 1)):
             raise ValueError(
-                f"ranks must be a single rank, or the ranks 1 to k without a gap; got {ranks}. "
-                f"Pass RankNotion(({ranks[-1]},)) for that rank alone, or "
+                f"ranks must be a single rank or the ranks 1 to k without a gap, got {ranks}. Pass "
+                f"RankNotion(({ranks[-1]},)) for that rank alone, or "
                 f"as_notion('top-{max(ranks)}-confidence') for all ranks up to it."
             )
         object.__setattr__(self, "ranks", ranks)
@@ -101,9 +101,9 @@ class RankNotion(Notion):
         rank, column = self._rank_of(claim, len(classes)), self.column_of(claim, len(classes))
         if rank > 1:
             subject = "the class" if column is None else f"class {classes[column]}"
-            return f"Predicted probability and observed frequency of {subject} at rank {rank}."
+            return f"{COMPARES_FREQUENCY} {subject} at rank {rank}."
         rows = "all rows" if column is None else f"rows predicted as class {classes[column]}"
-        return f"Confidence and accuracy of {rows}."
+        return f"{COMPARES} the confidence and the accuracy of {rows}."
 
     @property
     def keeps_top(self) -> bool:
@@ -123,7 +123,7 @@ class ClassNotion(Notion):
     Parameters
     ----------
     column : int, optional
-        Column of the class; by default all classes.
+        Column of the class. By default, there is a claim for each class.
 
     See Also
     --------
@@ -133,6 +133,7 @@ class ClassNotion(Notion):
 
     column: int | None = None
     sums_to_one = False
+    claims_are_labels = True
     axis_labels = ("predicted probability of the class", "frequency of the class")
 
     @property
@@ -161,17 +162,16 @@ class ClassNotion(Notion):
         n_rows, n_classes = proba.shape
         if self.column is None:
             label = np.broadcast_to(np.arange(n_classes), proba.shape)
-            hit = _no_hits() if y is None else np.arange(n_rows) * n_classes + y
+            hit = _no_hits() if y is None else _hits(y, n_rows, n_classes)
             return ClaimBlock(np.asarray(proba, dtype=np.float64), label, hit)
         label = np.broadcast_to(self.column, (n_rows, 1))
-        hit = _no_hits() if y is None else np.flatnonzero(y == self.column)
+        hit = _no_hits() if y is None else _hits_of(y, self.column)
         score = np.asarray(proba[:, self.column : self.column + 1], dtype=np.float64)
         return ClaimBlock(score, label, hit)
 
     def caption(self, claim: int, classes: Labels) -> str:
         column = claim if self.column is None else self.column
-        label = classes[column]
-        return f"Predicted probability and observed frequency of class {label} in all rows."
+        return f"{COMPARES_FREQUENCY} class {classes[column]} in all rows."
 
     def column_of(self, claim: int, n_classes: int) -> int | None:
         return claim if self.column is None else self.column
@@ -179,7 +179,7 @@ class ClassNotion(Notion):
 
 @dataclass(frozen=True)
 class NamedClassNotion(Notion):
-    """Claim about the class with a name; `bound` finds its column.
+    """Claim about the class with a name. `bound` finds its column.
 
     Parameters
     ----------
@@ -193,6 +193,7 @@ class NamedClassNotion(Notion):
 
     label: str
     sums_to_one = False
+    claims_are_labels = True
 
     @property
     def name(self) -> str:
@@ -261,8 +262,8 @@ class WithinTopNotion(Notion):
 
     def caption(self, claim: int, classes: Labels) -> str:
         return (
-            f"Sum of the {self.rank} highest probabilities, and share of rows whose true class is "
-            f"among them."
+            f"{COMPARES} the sum of the {self.rank} highest probabilities with the share of rows "
+            "whose true class is among these classes."
         )
 
     def ranks_of(self, quantity: int, n_classes: int) -> range:
@@ -271,7 +272,7 @@ class WithinTopNotion(Notion):
 
 @dataclass(frozen=True)
 class CanonicalNotion(Notion):
-    """The whole vector, which is no binary problem; accepted only by functions that document it.
+    """The whole vector, which is not a binary problem. Only some functions accept it.
 
     See Also
     --------
@@ -290,7 +291,7 @@ class CanonicalNotion(Notion):
 
 
 def no_claims(notion: Notion) -> ValueError:
-    """Error for code that needs binary claims and gets whole vectors."""
+    """Raise an error for functions that need binary claims."""
     return ValueError(
         f"notion {notion.name!r} is about whole vectors and makes no binary claims. Pass one of "
         f"{VALID}."
@@ -299,7 +300,8 @@ def no_claims(notion: Notion) -> ValueError:
 
 VALID = (
     "'confidence', 'top-label', 'class-wise', 'class-<k or name>', 'rank-<r>', 'within-top-<r>', "
-    "'top-<k>-confidence', 'top-<k>-label', 'cumulative', 'at-most-<k>'"
+    "'top-<k>-confidence', 'top-<k>-label', 'cumulative', 'at-most-<k>', "
+    "'group-<name>=<class>+<class>'"
 )
 
 
@@ -313,3 +315,13 @@ def _check_rank(name: str, rank: int, n_classes: int) -> None:
 
 def _no_hits() -> IntArray:
     return np.empty(0, dtype=np.intp)
+
+
+def _hits(y: IntArray, n_rows: int, n_classes: int) -> IntArray:
+    """Places of the true labels; ``y`` are column codes, or zeros and ones of several labels."""
+    return np.arange(n_rows) * n_classes + y if y.ndim == 1 else np.flatnonzero(y)
+
+
+def _hits_of(y: IntArray, column: int) -> IntArray:
+    """Rows for which the label of a column is true."""
+    return np.flatnonzero(y == column if y.ndim == 1 else y[:, column])

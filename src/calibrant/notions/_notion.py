@@ -1,8 +1,8 @@
 """Base class of the types of calibration, which select claims and describe them.
 
-To define your own, subclass `Notion` and write ``name``, ``n_quantities`` and ``select``.
-Everything else has a default that is right for claims about a set of classes; ``members`` returns
-this set. Only the notion defines the names of claims, the text of a guarantee and how
+To define your own type, subclass `Notion` and write ``name``, ``n_quantities`` and ``select``. All
+other methods have defaults for claims about a set of classes, which ``members`` returns. Only the
+notion defines the names of claims, the text of a guarantee and how
 `MulticlassToBinary.predict_proba` fills a row.
 """
 
@@ -27,9 +27,13 @@ from calibrant.notions._top_scores import top_claims
 # The labels of the columns, in their order.
 Labels: TypeAlias = Sequence[Any] | AnyArray
 
+COMPARES = "The figure compares"
+COMPARES_FREQUENCY = f"{COMPARES} the predicted probability and the observed frequency of"
+"""The beginnings of captions."""
+
 
 class Notion(ABC):
-    """Base class of the types of calibration: which claims of a prediction are evaluated.
+    """Base class of the types of calibration, which select claims of a prediction.
 
     A notion selects J *quantities* per row (columns of scores). Each quantity is one claim, or K
     claims if the notion splits by label. Claim ``j * L + l`` is quantity j with label l, where L is
@@ -55,15 +59,15 @@ class Notion(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Name of the notion; for those of this package, the string that `as_notion` accepts."""
+        """Name of the notion. `as_notion` accepts the names of this package."""
 
     @abstractmethod
     def n_quantities(self, n_classes: int) -> int:
-        """Number of scores per row (J); raises ValueError if there are too few classes."""
+        """Return the number of scores per row (J), or raise ValueError for too few classes."""
 
     @abstractmethod
     def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
-        """Select the claims of a block of rows; without ``y`` there are no outcomes."""
+        """Select the claims of a block of rows. Without ``y``, there are no outcomes."""
 
     @property
     def title(self) -> str:
@@ -82,7 +86,7 @@ class Notion(ABC):
 
     @property
     def is_binary(self) -> bool:
-        """Whether there are binary claims; false for the calibration of whole vectors."""
+        """Whether there are binary claims. False for the calibration of whole vectors."""
         return True
 
     @property
@@ -91,10 +95,15 @@ class Notion(ABC):
         return False
 
     @property
+    def claims_are_labels(self) -> bool:
+        """Whether claims are about single labels, so several labels of a row may be true."""
+        return False
+
+    @property
     def claims_are_running_sums(self) -> bool:
         """Whether claim k is the sum of the columns up to k, for each class except the last.
 
-        The differences of the claims are then a row of probabilities.
+        In this case, the differences of the claims are a row of probabilities.
         """
         return False
 
@@ -109,7 +118,10 @@ class Notion(ABC):
         return False
 
     def bound(self, classes: Labels) -> Notion:
-        """Return the notion for these classes: itself, unless it refers to a class by name."""
+        """Return the notion for these classes.
+
+        The result differs only for notions that refer to a class by name.
+        """
         return self
 
     @property
@@ -122,15 +134,15 @@ class Notion(ABC):
         return n_classes if self.splits_by_label else 1
 
     def members(self, quantity: int, n_classes: int) -> Sequence[int] | None:
-        """Columns that a quantity sums; None if it is no such sum, or differs between rows."""
+        """Return the columns that a quantity sums, or None if they differ between rows."""
         return None
 
     def ranks_of(self, quantity: int, n_classes: int) -> range | None:
-        """Ranks, counted from 1, whose scores a quantity sums; None if it is no such sum."""
+        """Return the ranks, from 1, whose scores a quantity sums, or None if it is no such sum."""
         return None
 
     def column_of(self, claim: int, n_classes: int) -> int | None:
-        """Column that a claim is about; None if it is not the same in all rows."""
+        """Return the column that a claim is about, or None if it is not the same in all rows."""
         return claim % n_classes if self.splits_by_label else None
 
     def claim_name(self, claim: int, classes: Labels) -> str:
@@ -153,7 +165,7 @@ class Notion(ABC):
 
     def caption(self, claim: int, classes: Labels) -> str:
         """Caption of the diagram of a claim."""
-        return f"Predicted probability and observed frequency of {self.claim_name(claim, classes)}."
+        return f"{COMPARES_FREQUENCY} {self.claim_name(claim, classes)}."
 
     def claim_names(self, classes: Labels) -> tuple[str, ...]:
         """Short names of all claims, in the order of their index."""
@@ -182,7 +194,7 @@ class Notion(ABC):
         return keep_top(rows, label[:, 0], label) if self.keeps_top else rows
 
     def columns_of(self, quantity: int, proba: FloatArray) -> IntArray | None:
-        """Columns (m, r) of a block of rows that a quantity sums; None if they are not defined."""
+        """Return the columns (m, r) of a block that a quantity sums, or None if undefined."""
         n_rows, n_classes = proba.shape
         ranks = self.ranks_of(quantity, n_classes)
         if ranks is not None:
@@ -194,7 +206,7 @@ class Notion(ABC):
         return np.broadcast_to(np.asarray(columns, dtype=np.intp), (n_rows, len(columns)))
 
     def member_sets(self, proba: FloatArray) -> list[IntArray] | None:
-        """Columns of every quantity in a block of rows; None if undefined or overlapping."""
+        """Return the columns of every quantity in a block, or None if undefined or overlapping."""
         quantities = range(self.n_quantities(proba.shape[1]))
         sets = [columns for j in quantities if (columns := self.columns_of(j, proba)) is not None]
         by_rank = {self.ranks_of(j, proba.shape[1]) is not None for j in quantities}
@@ -211,7 +223,7 @@ class Notion(ABC):
         return Claims(*size, weight, lambda rows: self.select(proba[rows], y[rows]), n_classes)
 
     def chunked_claims(self, sample: Sample, cuts: FloatArray | None = None) -> Claims:
-        """Return the claims of all rows of chunked probabilities; ``cuts`` are ends of cells."""
+        """Return the claims of all rows of chunked probabilities. ``cuts`` are ends of cells."""
         return chunked_claims(self, sample, cuts)
 
     def top_claims(self, sample: TopSample) -> Claims:

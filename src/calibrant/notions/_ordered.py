@@ -1,4 +1,4 @@
-"""Types of calibration of ordered classes: claims that the true class is at most k."""
+"""Types of calibration for ordered classes, with claims that the true class is at most k."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 
 from calibrant._typing import FloatArray, IntArray
 from calibrant.notions._claims import ClaimBlock
-from calibrant.notions._notion import Labels, Notion, class_text
+from calibrant.notions._notion import COMPARES_FREQUENCY, Labels, Notion, class_text
 
 
 @dataclass(frozen=True)
 class CumulativeNotion(Notion):
-    """Claims about ordered classes: at most each class ("cumulative"), or one ("at-most-<k>").
+    """Claims that the true class is at most k, for ordered classes.
 
-    The scores are sums of the first columns, which must be in the order of the classes. The sum of
-    all columns is not a claim.
+    The score is the sum of the first columns, which must be in the order of the classes. The notion
+    "cumulative" has one claim for each class except the last. "at-most-<k>" has one claim.
 
     Parameters
     ----------
     column : int, optional
-        Last column of the sum; by default there is one claim per column except the last.
+        Last column of the sum. By default, there is one claim for each column except the last.
 
     See Also
     --------
@@ -31,7 +31,10 @@ class CumulativeNotion(Notion):
     """
 
     column: int | None = None
-    axis_labels = ("predicted probability of at most the class", "frequency of at most the class")
+    axis_labels = (
+        "predicted probability of the class or a lower one",
+        "frequency of the class or a lower one",
+    )
 
     @property
     def name(self) -> str:
@@ -50,7 +53,7 @@ class CumulativeNotion(Notion):
             return n_classes - 1
         if self.column >= n_classes - 1:
             raise ValueError(
-                f"notion {self.name!r} does not exist: with {n_classes} classes the claims are "
+                f"The notion {self.name!r} does not exist for {n_classes} classes. Pass one of "
                 f"'at-most-0' to 'at-most-{n_classes - 2}'."
             )
         return 1
@@ -73,9 +76,8 @@ class CumulativeNotion(Notion):
         return f"at most {class_text(classes[self._last(claim)])}"
 
     def caption(self, claim: int, classes: Labels) -> str:
-        label = classes[self._last(claim)]
-        return f"Predicted probability and observed frequency of at most {label} in all rows."
+        return f"{COMPARES_FREQUENCY} at most class {classes[self._last(claim)]}."
 
     def _last(self, quantity: int) -> int:
-        """Last column of a sum."""
+        """Return the last column of a sum."""
         return quantity if self.column is None else self.column

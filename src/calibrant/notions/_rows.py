@@ -13,8 +13,8 @@ from calibrant._typing import FloatArray, IntArray
 def complete_rows(proba: FloatArray, label: IntArray, claimed: FloatArray) -> FloatArray:
     """Return rows on the simplex with ``claimed`` (m, r) at the columns ``label`` (m, r).
 
-    The other entries keep the proportions of ``proba``. Claims are scaled down together if they
-    exceed one, and up if no other column can make up for them.
+    The other entries keep the proportions of ``proba``. Claims are scaled down together if their
+    sum exceeds one, and up if there are no other columns.
 
     >>> complete_rows(np.array([[0.5, 0.3, 0.2]]), np.array([[0]]), np.array([[0.8]])).round(2)
     array([[0.8 , 0.12, 0.08]])
@@ -29,7 +29,7 @@ def complete_rows(proba: FloatArray, label: IntArray, claimed: FloatArray) -> Fl
     others /= np.where(mass > 0, mass, 1.0)[:, None]
     others[mass == 0] = 1.0 / max(
         1, proba.shape[1] - label.shape[1]
-    )  # no proportions: spread evenly
+    )  # there are no proportions, so spread the mass evenly
     others *= np.maximum(1.0 - total, 0.0)
     np.put_along_axis(others, label, claimed, axis=1)
     return others
@@ -44,8 +44,9 @@ def keep_top(rows: FloatArray, top: IntArray, label: IntArray) -> FloatArray:
     (m,).
 
     Columns other than the claimed ``label`` (m, r) are shrunk toward their mean until the largest
-    is below the entry of the top class. Their sum and order do not change. A row stays unchanged if
-    the mean is not below that entry, for example if the top entry is at most 1/K.
+    is below the entry of the top class. The sum and order of these entries do not change. A row
+    stays unchanged if the mean is not below the top entry, for example if the top entry is at most
+    1/K.
 
     >>> row = np.array([[0.4, 0.54, 0.06]])
     >>> keep_top(row, np.array([0]), np.array([[0]])).round(2)

@@ -7,11 +7,13 @@ matplotlib is imported when the first display is created.
 
 from calibrant.plots.bars import ChoiceDisplay, ClassErrorDisplay
 from calibrant.plots.cumulative import CumulativeDisplay
+from calibrant.plots.decision import DecisionCurveDisplay
 from calibrant.plots.groups import GroupDisplay
 from calibrant.plots.monitor import MonitorDisplay
 from calibrant.plots.parameters import ConfusionChangeDisplay, ParameterDisplay
 from calibrant.plots.ranking import CriticalDifferenceDisplay
 from calibrant.plots.reliability import ReliabilityDisplay
+from calibrant.plots.risk_coverage import RiskCoverageDisplay
 from calibrant.plots.simplex import SimplexDisplay
 from calibrant.plots.validity import ValidityDisplay
 
@@ -21,10 +23,12 @@ __all__ = [
     "ConfusionChangeDisplay",
     "CriticalDifferenceDisplay",
     "CumulativeDisplay",
+    "DecisionCurveDisplay",
     "GroupDisplay",
     "MonitorDisplay",
     "ParameterDisplay",
     "ReliabilityDisplay",
+    "RiskCoverageDisplay",
     "SimplexDisplay",
     "ValidityDisplay",
 ]

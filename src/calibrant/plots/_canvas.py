@@ -30,7 +30,7 @@ class AxesDisplay(Display):
     ax_: Any = field(init=False, default=None, repr=False)
 
     def _open_axes(self, ax: Any, size: tuple[float, float]) -> Any:
-        """The axes to draw in: ``ax``, or those of a new figure."""
+        """Return the axes to draw in: ``ax``, or the axes of a new figure."""
         self.ax_ = one_axes(ax, size)
         self.figure_ = self.ax_.figure
         return self.ax_
@@ -75,7 +75,7 @@ def check_axes(ax: Any) -> None:
     if isinstance(ax, np.ndarray | list | tuple):
         raise TypeError(
             f"ax must be one axes, got an array of {np.size(ax)}. Pass one of them, such as "
-            "ax=axes[0]; a display with several axes divides it."
+            "ax=axes[0]. A display with several axes divides this axes."
         )
     if ax is not None and not isinstance(ax, Axes):
         raise TypeError(
@@ -96,7 +96,7 @@ def grid_spec(
         figure = new_figure(size)
         return figure, figure.add_gridspec(n_rows, n_columns, **ratios)
     if ax.figure.get_layout_engine() is None:
-        # Without a layout engine, nothing else leaves space for labels.
+        # Reserve space for labels, because the figure has no layout engine.
         ratios = {"wspace": 0.45, "hspace": 0.45} | ratios
     whole = _split_off_title(ax)
     ax.set_subplotspec(whole[0])
@@ -120,14 +120,14 @@ def _split_off_title(ax: Any) -> Any:
 
 
 def is_narrow(ax: Any) -> bool:
-    """Whether ``ax`` is narrower than a legend with three entries in one line."""
+    """Return whether ``ax`` is narrower than a legend with three entries in one line."""
     if ax is None:
         return False
     return bool(ax.get_position().width * ax.figure.get_figwidth() < _LEGEND_INCHES)
 
 
 def heading(figure: Any, ax: Any, text: str) -> None:
-    """Write the title of a display with several axes, above them or in the strip of ``ax``."""
+    """Write the title of a display with several axes, above the axes or in the strip of ``ax``."""
     if ax is None:
         figure.suptitle(text, fontsize=LARGE)
     else:

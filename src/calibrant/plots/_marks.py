@@ -1,4 +1,4 @@
-"""Bars, points and lines of reliability diagrams, each for one claim of a bin table."""
+"""Points, bands and histograms of reliability diagrams, each for one claim of a bin table."""
 
 from __future__ import annotations
 
@@ -7,28 +7,32 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._kernels.simplex import TINY
-from calibrant._typing import FloatArray
-from calibrant.binning import BinTable
-from calibrant.plots._style import AFTER, BEFORE, BLUE, GREY, INK, PALE, SMALL, VERMILION, Series
-
-BAR_COLOR = "#9CC4E0"
+from calibrant._typing import BoolArray, FloatArray
+from calibrant.binning import BinTable, least_rows
+from calibrant.plots._style import AFTER, ALONE, BEFORE, GREY, INK, PALE, REFERENCE, SMALL, Series
 
 _BAR = {"align": "edge", "edgecolor": "white", "linewidth": 0.6}
-_DOT = {"edgecolor": "white", "clip_on": False}
-_BAND = {"color": INK, "alpha": 0.16}
+_BAND = {"color": REFERENCE, "alpha": 0.2, "linewidth": 0, "zorder": 2}
+
+_LEAST_AREA, _MOST_AREA = 9.0, 150.0
+"""Area of a marker in square points, for one row and for the bin with the most rows."""
+
+_FADED = 0.45
+"""Opacity of bins with few rows."""
 
 
 class OccupiedBins(NamedTuple):
     """The occupied bins of one claim.
 
-    ``share`` of the rows, mean ``score`` and frequency ``outcome`` have shape (m,). ``left`` and
-    ``width`` are those of equal-width bins; ``left`` is None if the bins depend on the data.
-    ``low`` and ``high`` are the consistency band, or None.
+    ``share`` of the rows, mean ``score`` and frequency ``outcome`` have shape (m,). ``is_small``
+    marks bins with few rows. ``left`` and ``width`` are those of equal-width bins; ``left`` is None
+    if the bins depend on the data. ``low`` and ``high`` are the consistency band, or None.
     """
 
     share: FloatArray
     score: FloatArray
     outcome: FloatArray
+    is_small: BoolArray
     left: FloatArray | None
     width: float
     low: FloatArray | None
@@ -46,103 +50,105 @@ def occupied_bins(
     left = None if table.bins.width is None else at / table.n_bins
     low, high = (None, None) if band is None else (band[0][claim, at], band[1][claim, at])
     score, outcome = table.score[claim, at] / rows, table.outcome[claim, at] / rows
-    return OccupiedBins(share, score, outcome, left, 1.0 / table.n_bins, low, high)
+    is_small = rows < least_rows(rows.sum())
+    return OccupiedBins(share, score, outcome, is_small, left, 1.0 / table.n_bins, low, high)
 
 
-def draw_bars(ax: Any, curve: OccupiedBins) -> list[Any]:
-    """Draw bars of the frequency, narrow bars to the mean score, and the band.
+def draw_points(
+    ax: Any, curve: OccupiedBins, style: Series, name: str, most: float | None = None
+) -> Any:
+    """Draw a point per bin at (mean score, frequency), and return the handle of the legend.
 
-    Returns the handles for a legend.
+    The area of a point is proportional to its share of the rows; ``most`` is the largest share.
+    Bins with few rows are faint and hollow.
     """
-    if curve.left is None:
-        return draw_points(ax, curve)
-    left, width = curve.left, curve.width
-    bars = ax.bar(left, curve.outcome, width, color=BAR_COLOR, zorder=2, **_BAR)
-    bars.set_label("observed")
-    style = {"color": VERMILION, "edgecolor": "white", "linewidth": 0.4, "zorder": 4}
-    height = curve.score - curve.outcome
-    gap = ax.bar(left + width / 2, height, 0.36 * width, bottom=curve.outcome, **style)
-    gap.set_label("gap to mean score")
-    return [bars, gap, *_band_boxes(ax, curve, left, width)]
+    largest = curve.share.max(initial=TINY) if most is None else most
+    area = _LEAST_AREA + (_MOST_AREA - _LEAST_AREA) * curve.share / largest
+    looks = {"marker": style.marker, "clip_on": False, "zorder": 5}
+    for rows, look in (
+        (~curve.is_small, {"facecolor": style.color, "edgecolor": "white", "linewidth": 0.6}),
+        (curve.is_small, {"facecolor": "none", "edgecolor": style.color, "alpha": _FADED}),
+    ):
+        ax.scatter(curve.score[rows], curve.outcome[rows], s=area[rows], **looks, **look)
+    from matplotlib.lines import Line2D  # matplotlib is optional
+
+    # The legend shows one size, whatever the number of rows.
+    marker: Any = {"linestyle": "", "marker": style.marker, "color": style.color, "markersize": 6}
+    return Line2D([], [], label=name, **marker)
 
 
-def _band_boxes(ax: Any, curve: OccupiedBins, left: FloatArray, width: float) -> list[Any]:
-    if curve.low is None or curve.high is None:
+def draw_gaps(ax: Any, curve: OccupiedBins, style: Series) -> None:
+    """Draw a thin line from each point to the diagonal."""
+    look = {"color": style.color, "linewidth": 0.9, "alpha": 0.6, "zorder": 3}
+    ax.vlines(curve.score, curve.score, curve.outcome, **look)
+
+
+def draw_band(ax: Any, curve: OccupiedBins) -> list[Any]:
+    """Draw the consistency band through all bins; returns its handle, if there is a band."""
+    if curve.low is None or curve.high is None or not curve.score.size:
         return []
-    height = curve.high - curve.low
-    style = {**_BAND, "linewidth": 0, "zorder": 3}
-    return [ax.bar(left, height, width, bottom=curve.low, align="edge", **style)]
+    # A single bin has a band of the width of a marker.
+    x = np.array([curve.score[0] - 0.01, *curve.score, curve.score[-1] + 0.01])
+    low, high = (np.pad(ends, 1, mode="edge") for ends in (curve.low, curve.high))
+    return [ax.fill_between(np.clip(x, 0, 1), low, high, **_BAND)]
 
 
-def draw_points(ax: Any, curve: OccupiedBins) -> list[Any]:
-    """Draw a point per bin at (mean score, frequency) with its gap to the diagonal.
-
-    Used for bins that depend on the data.
-    """
-    style = {"color": VERMILION, "linewidth": 1.2, "zorder": 3}
-    gap = ax.vlines(curve.score, curve.score, curve.outcome, **style)
-    gap.set_label("gap to mean score")
-    dots = {"s": 14, "color": BLUE, "linewidth": 0.4, "zorder": 4}
-    points = ax.scatter(curve.score, curve.outcome, **dots, **_DOT)
-    points.set_label("observed")
-    handles = [points, gap]
-    if curve.low is not None:
-        band = {**_BAND, "linewidth": 5, "zorder": 2}
-        handles.append(ax.vlines(curve.score, curve.low, curve.high, **band))
-    return handles
-
-
-def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str, **keywords: Any) -> Any:
-    """Draw the curve as a line with a marker per bin; larger markers have more rows.
-
-    ``keywords`` are those of matplotlib lines.
-    """
-    look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.4, "zorder": 4}
-    marker = keywords.pop("marker", style.marker)
-    (line,) = ax.plot(curve.score, curve.outcome, **(look | keywords))
-    size = 8 + 60 * np.sqrt(curve.share)
-    dots = {"s": size, "color": line.get_color(), "marker": marker, "linewidth": 0.5, "zorder": 5}
-    ax.scatter(curve.score, curve.outcome, **dots, **_DOT)
-    line.set_label(name)
-    return line
+def draw_one(ax: Any, curve: OccupiedBins) -> list[Any]:
+    """Draw one series of points with gaps and band; returns the handles for a legend."""
+    draw_gaps(ax, curve, ALONE)
+    return [draw_points(ax, curve, ALONE, "observed"), *draw_band(ax, curve)]
 
 
 def draw_pair(ax: Any, before: OccupiedBins, after: OccupiedBins) -> list[Any]:
     """Draw before and after calibration in one axes, with the band of the latter."""
-    handles = [draw_line(ax, before, BEFORE, "before"), draw_line(ax, after, AFTER, "after")]
-    if after.low is not None and after.score.size > 1:
-        style = {"color": AFTER.color, "alpha": 0.18, "linewidth": 0, "zorder": 2}
-        handles.append(ax.fill_between(after.score, after.low, after.high, **style))
-    return handles
+    most = max(curve.share.max(initial=TINY) for curve in (before, after))
+    return [
+        draw_points(ax, before, BEFORE, "before", most),
+        draw_points(ax, after, AFTER, "after", most),
+        *draw_band(ax, after),
+    ]
 
 
-def draw_shares(ax: Any, curve: OccupiedBins) -> None:
-    """Draw the share of the rows in every bin."""
+def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str, **keywords: Any) -> Any:
+    """Draw the points of a model, and a line through the bins with enough rows.
+
+    ``keywords`` are those of matplotlib lines.
+    """
+    look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.2, "zorder": 4}
+    marker = keywords.pop("marker", style.marker)
+    # A missing value interrupts the line at bins with few rows.
+    outcome = np.where(curve.is_small, np.nan, curve.outcome)
+    (line,) = ax.plot(curve.score, outcome, **(look | keywords))
+    draw_points(ax, curve, Series(line.get_color(), style.linestyle, marker), f"_{name}")
+    line.set_label(name)
+    return line
+
+
+def draw_shares(ax: Any, curve: OccupiedBins, style: Series | None = None, sign: int = 1) -> None:
+    """Draw the share of the rows in every bin, downward if ``sign`` is -1."""
+    color = GREY if style is None else style.color
     if curve.left is None:
-        ax.vlines(curve.score, 0, curve.share, color=GREY, linewidth=2)
-        ax.set_ylim(bottom=0)
-        return
-    ax.bar(curve.left, curve.share, curve.width, color=GREY, **_BAR)
+        ax.vlines(curve.score, 0, sign * curve.share, color=color, linewidth=2)
+    else:
+        ax.bar(curve.left, sign * curve.share, curve.width, color=color, **_BAR)
 
 
-def draw_share_outline(ax: Any, curve: OccupiedBins, style: Series) -> None:
-    """Draw the share of the rows in every bin as an outline, so two of them can overlap."""
-    line = {"color": style.color, "linestyle": style.linestyle}
-    if curve.left is None:
-        ax.plot(curve.score, curve.share, marker=style.marker, markersize=3, **line)
-        return
-    n_bins = round(1.0 / curve.width)
-    share = np.zeros(n_bins)
-    share[np.round(curve.left * n_bins).astype(int)] = curve.share
-    edges = np.linspace(0, 1, n_bins + 1)
-    ax.stairs(share, edges, linewidth=1.5, **line)
+def draw_mirrored_shares(ax: Any, before: OccupiedBins, after: OccupiedBins) -> None:
+    """Draw the shares before calibration upward and those after it downward."""
+    draw_shares(ax, before, BEFORE)
+    draw_shares(ax, after, AFTER, sign=-1)
+    ax.axhline(0, color=INK, linewidth=0.8)
+    top = 1.1 * max(curve.share.max(initial=TINY) for curve in (before, after))
+    tick = float(f"{top / 1.1:.1g}")
+    ax.set_ylim(-top, top)
+    ax.set_yticks([-tick, 0, tick], [f"{tick:g}", "0", f"{tick:g}"])
 
 
 def draw_means(ax: Any, curve: OccupiedBins) -> None:
     """Draw mean score and overall frequency as lines through the histogram."""
     score, outcome = float(curve.share @ curve.score), float(curve.share @ curve.outcome)
     top = max(1e-9, float(curve.share.max(initial=0.0)))
-    # Both texts are on the wider side of the lines, so they do not cross them.
+    # Both texts are on the wider side of the lines, so texts and lines do not overlap.
     is_right = score + outcome > 1
     anchor = min(score, outcome) if is_right else max(score, outcome)
     place = {"xytext": (-4 if is_right else 4, 0), "ha": "right" if is_right else "left"}
@@ -153,7 +159,8 @@ def draw_means(ax: Any, curve: OccupiedBins) -> None:
         ax.annotate(f"{text} {value:.3f}", (anchor, top * height), **place, **style)
     # The texts are above the highest bar, where the axis needs no ticks.
     ax.set_ylim(0, 2.0 * top)
-    ax.set_yticks([0, top], ["0", f"{top:.2g}"])
+    tick = float(f"{top:.1g}")
+    ax.set_yticks([0, tick], ["0", f"{tick:g}"])
 
 
 def draw_background_shares(ax: Any, edges_left: FloatArray, width: float, share: FloatArray) -> Any:

@@ -1,12 +1,15 @@
 """Colors, lines and markers of all displays.
 
-The colors are those of Okabe and Ito, which color-blind readers can distinguish. Series also differ
-in line style, marker and lightness, so they are distinct in black and white.
+Before, after, reference and alarm have the colors of `calibrant._output.palette`, as in reports.
+Other series have the colors of Okabe and Ito, which color-blind readers can distinguish. Series
+also differ in line style, marker and lightness, so they are distinct in black and white.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+from calibrant._output import palette
 
 BLUE = "#0072B2"
 ORANGE = "#E69F00"
@@ -43,11 +46,15 @@ _SERIES = (
     Series(SKY, (0, (2, 1)), "P"),
     Series(VERMILION, (0, (5, 1, 1, 1, 1, 1)), "X"),
 )
-BEFORE, AFTER = _SERIES[1], _SERIES[0]
+BEFORE = Series(palette.BEFORE, (0, (5, 2)), "D")
+AFTER = Series(palette.AFTER, "-", "o")
+ALONE = Series(INK, "-", "o")
+"""A single series, which is neither before nor after calibration."""
+REFERENCE, ALARM = palette.REFERENCE, palette.ALARM
 
 
 def series(index: int) -> Series:
-    """The style of the series ``index``; styles repeat after seven."""
+    """Return the style of the series ``index``. Styles repeat after seven."""
     return _SERIES[index % len(_SERIES)]
 
 
@@ -73,7 +80,7 @@ def label(ax: Any, x: str = "", y: str = "", title: str = "") -> None:
 
 def unit_square(ax: Any) -> None:
     """Both axes from 0 to 1 with the same scale, and the diagonal of perfect calibration."""
-    ax.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=2.5)
+    ax.plot([0, 1], [0, 1], color=REFERENCE, linewidth=1, linestyle=(0, (4, 3)), zorder=2.5)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])

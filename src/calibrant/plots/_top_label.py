@@ -1,6 +1,6 @@
 """The top-label figure of Gupta & Ramdas (2022), Figure 1.
 
-It shows stars and pluses of all bins, and some bins class by class.
+The figure shows stars and pluses of all bins, and some bins class by class.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import numpy as np
 
 from calibrant._typing import FloatArray, IntArray
 from calibrant.plots import _marks as marks
-from calibrant.plots._style import BLUE, GREY, INK, SMALL, VERMILION, label, tidy, unit_square
+from calibrant.plots._style import GREEN, GREY, INK, SMALL, label, tidy, unit_square
 
 if TYPE_CHECKING:
     from calibrant.plots.reliability import ReliabilityDisplay
 
 MOST_BARS = 10
 
-_STAR = {"marker": "*", "s": 90, "color": BLUE, "edgecolor": "white", "linewidth": 0.5, "zorder": 5}
+_STAR = {"marker": "*", "s": 90, "color": INK, "edgecolor": "white", "linewidth": 0.5, "zorder": 5}
 
 
 def draw_top_label(
@@ -59,9 +59,9 @@ def draw_overview(ax: Any, display: ReliabilityDisplay) -> None:
         n_bins = display.table.n_bins
         left, share = np.arange(n_bins) / n_bins, rows / rows.sum()
         marks.draw_background_shares(ax, left, 1.0 / n_bins, share)
-    ax.vlines(stars[:, 0], stars[:, 0], pluses[:, 1], color=VERMILION, linewidth=0.9, zorder=3)
+    ax.vlines(stars[:, 0], stars[:, 0], pluses[:, 1], color=GREEN, linewidth=0.9, zorder=3)
     ax.scatter(*stars.T, label="confidence", clip_on=False, **_STAR)
-    plus = {"marker": "+", "s": 70, "color": VERMILION, "linewidth": 1.8, "zorder": 5}
+    plus = {"marker": "+", "s": 70, "color": GREEN, "linewidth": 1.8, "zorder": 5}
     ax.scatter(*pluses.T, label="top-label (mean gap)", clip_on=False, **plus)
     unit_square(ax)
     label(ax, *display.axis_labels)
@@ -77,7 +77,7 @@ def draw_detail(
     outcome = display.table.outcome[labels, b] / weight[labels]
     tidy(points)
     points.vlines(score, score, outcome, color=GREY, linewidth=0.8, zorder=2)
-    dots = {"s": 22, "color": VERMILION, "edgecolor": "white", "linewidth": 0.5, "zorder": 4}
+    dots = {"s": 22, "color": GREEN, "edgecolor": "white", "linewidth": 0.5, "zorder": 4}
     points.scatter(score, outcome, **dots)
     points.scatter(*display.stars[b], **_STAR)
     low, high = _limits(score)
@@ -110,7 +110,7 @@ def furthest(gap: FloatArray, count: int) -> IntArray:
 
 
 def draw_counts(ax: Any, weight: FloatArray, names: Any, is_last: bool) -> None:
-    """Draw the rows per predicted class; only the most frequent ones if there are many."""
+    """Draw the rows per predicted class, of the most frequent classes if there are many."""
     tidy(ax, grid="x")
     order = np.sort(np.argsort(-weight, kind="stable")[:MOST_BARS])
     ax.barh(np.arange(len(order)), weight[order], color=GREY, height=0.72)

@@ -55,7 +55,7 @@ class ChoiceDisplay(AxesDisplay):
     ) -> Self:
         """Count the selected values.
 
-        ``grid`` lists all candidates, so values that were never selected are shown too.
+        ``grid`` lists all candidates, so values that were never selected are also shown.
         """
         require_matplotlib()
         counts = Counter(chosen)
@@ -91,7 +91,7 @@ class ClassErrorDisplay(GridDisplay):
     names : sequence of str
         Names of the classes (claims).
     errors : dict of str to array of shape (n_claims,)
-        ECE among the rows of each class, one array per model; NaN for a class without rows.
+        ECE among the rows of each class, one array per model. NaN for a class without rows.
     share : array of shape (n_claims,)
         Share of the rows of each class.
     notion : str
@@ -133,7 +133,7 @@ class ClassErrorDisplay(GridDisplay):
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Compute the errors; ``y_prob`` is an array or a dict of arrays, one per model.
+        """Compute the errors. ``y_prob`` is an array or a dict of arrays, one per model.
 
         ``notion`` is "top-label" or "class-wise". The other parameters are those of
         `calibrant.metrics.expected_calibration_error`.
@@ -185,7 +185,8 @@ def _claim_errors(table: BinTable) -> FloatArray:
 def _claim_shares(table: BinTable, notion: Notion) -> FloatArray:
     """Shares of the predicted classes, or of the true classes for class-wise calibration.
 
-    Class-wise, every row belongs to all classes, so the rows themselves give no shares.
+    For class-wise calibration, every row belongs to all classes, so shares are those of the true
+    classes.
     """
     rows = table.claim_weight
     return rows / rows.sum() if notion.splits_by_label else table.outcome.sum(axis=1) / rows

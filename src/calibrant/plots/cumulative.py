@@ -12,24 +12,24 @@ from calibrant._output.numbers import format_percent
 from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import check_option
 from calibrant.binary import SplineCalibration
-from calibrant.metrics._ks import ks_path
+from calibrant.metrics.ks import ks_path
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 from calibrant.plots._canvas import GridDisplay, grid_spec, heading, require_matplotlib
-from calibrant.plots._style import AFTER, BEFORE, SMALL, VERMILION, label, tidy
+from calibrant.plots._style import GREEN, INK, SMALL, Series, label, tidy
 
 MOST_POINTS = 2000
-"""Most points that are drawn, more than a figure has pixels across."""
+"""Maximum number of points that are drawn. A figure has fewer pixels across."""
 
-SCORE, FREQUENCY = AFTER, BEFORE
+SCORE, FREQUENCY = Series(INK, "-", "o"), Series(GREEN, (0, (5, 2)), "s")
 
 
 @dataclass(eq=False, repr=False)
 class CumulativeDisplay(GridDisplay):
     r"""Score and observed frequency of one binary event, in four graphs without bins.
 
-    Use `from_predictions` and `plot`. The upper graphs are cumulative. The left graphs have the
-    fraction of rows on the horizontal axis, the right ones the score. At the distinct scores s,
-    with t the fraction of rows up to s,
+    Use `from_predictions` and `plot`. The upper graphs are cumulative. The horizontal axis is the
+    fraction of rows in the left graphs, and the score in the right graphs. At the distinct scores
+    s, with t the fraction of rows up to s,
 
     .. math:: S(s) = \frac1n \sum_{f_i \le s} f_i , \qquad P(s) = \frac1n \sum_{f_i \le s} o_i ,
 
@@ -41,7 +41,7 @@ class CumulativeDisplay(GridDisplay):
     fractile, score, cumulative_score, cumulative_outcome, probability : arrays of shape (m,)
         t, s, S, P and the slope, by increasing score. The cumulative graphs begin at 0.
     ks : float
-        KS error, of all rows.
+        KS error of all rows.
     rate : float
         Share of the rows whose outcome is 1.
     worst : float
@@ -56,8 +56,8 @@ class CumulativeDisplay(GridDisplay):
 
     Notes
     -----
-    If there are more than 2000 distinct scores, evenly spaced ones are kept, and the place of the
-    largest distance.
+    If there are more than 2000 distinct scores, the graphs show evenly spaced scores and the score
+    of the largest distance.
 
     References
     ----------
@@ -162,10 +162,10 @@ class CumulativeDisplay(GridDisplay):
     def _draw_cumulative(self, ax: Any, x: FloatArray) -> None:
         score = np.append(0.0, self.cumulative_score)
         outcome = np.append(0.0, self.cumulative_outcome)
-        ax.fill_between(x, score, outcome, color=VERMILION, alpha=0.18, linewidth=0)
+        ax.fill_between(x, score, outcome, color=GREEN, alpha=0.18, linewidth=0)
         _draw_two(ax, x, score, outcome)
         at = int(np.abs(np.append(0.0, self.fractile) - self.worst).argmin())
-        style = {"color": VERMILION, "linewidth": 1.8, "label": "largest distance (KS)"}
+        style = {"color": GREEN, "linewidth": 1.8, "label": "largest distance (KS)"}
         ax.plot([x[at]] * 2, [score[at], outcome[at]], **style)
 
     def _draw_plain(self, ax: Any, x: FloatArray) -> None:

@@ -67,7 +67,7 @@ class GroupDisplay(AxesDisplay):
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Evaluate the groups; parameters as in `calibrant.evaluate`."""
+        """Evaluate the groups. The parameters are those of `calibrant.evaluate`."""
         require_matplotlib()
         checks: Any = {"inputs": inputs, "sample_weight": sample_weight, "classes": classes}
         return cls(evaluate(y_true, y_prob, by=by, level=level, **checks))
@@ -111,7 +111,7 @@ class GroupDisplay(AxesDisplay):
 
 
 def _kind(group: GroupEvaluation) -> str:
-    """The kind of a group: the sign of a significant gap, or why there is none."""
+    """Return the kind of a group, which depends on the sign and significance of its gap."""
     if group.gap_low > 0:
         return "high"
     if group.gap_high < 0:

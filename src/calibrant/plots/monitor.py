@@ -9,18 +9,20 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant.monitoring import CalibrationMonitor, MonitorEntry
+from calibrant.monitoring.periods import cumulative_gaps, has_weights, period_gaps
 from calibrant.plots._canvas import GridDisplay, grid_spec, heading, require_matplotlib
-from calibrant.plots._style import BLUE, INK, PALE, SMALL, VERMILION, label, tidy
+from calibrant.plots._style import ALARM, INK, REFERENCE, SMALL, label, tidy
 
-_MOST_TICKS = 8
+_MOST_TICKS, _MOST_PERIODS = 8, 60
+"""Most names at the axis, and most periods whose marks do not overlap."""
 
 
 @dataclass(eq=False)
 class MonitorDisplay(GridDisplay):
-    """Evidence and mean gap of a `CalibrationMonitor` after each update.
+    """Evidence of a `CalibrationMonitor` after each update, and mean gap of each period.
 
     Use `from_monitor` and `plot`. The upper panel has the threshold of the alarm, the lower one the
-    confidence interval of the gap and the tolerance.
+    95% confidence interval of the gap of each period, and the tolerance.
 
     Parameters
     ----------
@@ -32,11 +34,13 @@ class MonitorDisplay(GridDisplay):
         Tolerance of the monitor.
     claim : str
         Name of the event of the gap.
+    is_weighted : bool
+        Whether rows have weights. The gaps are then those of all rows until each update.
 
     See Also
     --------
     calibrant.monitoring.CalibrationMonitor : The monitor.
-    calibrant.report.monitor_page : The same as an HTML page.
+    calibrant.report.monitor_page : Write the state of a monitor as an HTML page.
 
     Examples
     --------
@@ -50,6 +54,7 @@ class MonitorDisplay(GridDisplay):
     threshold: float
     tolerance: float = 0.0
     claim: str = "gap"
+    is_weighted: bool = False
 
     @classmethod
     def from_monitor(cls, monitor: CalibrationMonitor) -> Self:
@@ -58,7 +63,8 @@ class MonitorDisplay(GridDisplay):
         if not monitor.history:
             raise ValueError("The monitor has seen no rows yet. Call update(y, p) first.")
         tolerance = monitor.to_dict()["rule"]["tolerance"]
-        return cls(monitor.history, monitor.threshold, tolerance, monitor.gaps()[0].claim)
+        claim = monitor.gaps()[0].claim
+        return cls(monitor.history, monitor.threshold, tolerance, claim, has_weights(monitor))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the evidence above and the gap below."""
@@ -75,25 +81,28 @@ class MonitorDisplay(GridDisplay):
         tidy(ax)
         nats = np.array([entry.nats for entry in self.history])
         x = np.arange(len(nats))
-        ax.plot(x, nats, color=BLUE, linewidth=1.6, marker="o", markersize=3)
+        ax.plot(x, nats, color=INK, linewidth=1.4, marker="o", markersize=3)
         alarm = np.array([entry.alarm for entry in self.history])
-        ax.plot(x[alarm], nats[alarm], color=VERMILION, linestyle="", marker="X", markersize=6)
-        ax.axhline(self.threshold, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        ax.plot(x[alarm], nats[alarm], color=ALARM, linestyle="", marker="X", markersize=6)
+        ax.axhline(self.threshold, color=ALARM, linewidth=1, linestyle=(0, (4, 3)))
         ax.tick_params(labelbottom=False)
         label(ax, "", "log e-value", "Evidence against calibration (dashed: alarm)")
 
     def _draw_gap(self, ax: Any) -> None:
         tidy(ax)
-        x = np.arange(len(self.history))
-        mean, low, high = (
-            np.array([getattr(entry, name) for entry in self.history])
-            for name in ("mean", "low", "high")
-        )
-        ax.axhspan(-self.tolerance, self.tolerance, color=PALE, alpha=0.6, linewidth=0)
-        ax.fill_between(x, low, high, color=BLUE, alpha=0.2, linewidth=0)
-        ax.plot(x, mean, color=BLUE, linewidth=1.6)
-        ax.axhline(0.0, color=INK, linewidth=0.8)
-        step = -(-len(x) // _MOST_TICKS)
-        names = [entry.when for entry in self.history[::step]]
-        ax.set_xticks(x[::step], names, rotation=30, ha="right", fontsize=SMALL)
-        label(ax, "", "predicted minus observed", f"Mean gap until each update, {self.claim}")
+        gaps = (cumulative_gaps if self.is_weighted else period_gaps)(self.history, _MOST_PERIODS)
+        limits = self.tolerance, -self.tolerance
+        ax.axhspan(*limits, color=REFERENCE, alpha=0.2, linewidth=0)
+        ax.axhline(0.0, color=REFERENCE, linewidth=1, linestyle=(0, (4, 3)))
+        for gap in gaps:
+            # The color of alarms marks periods whose interval excludes the tolerance.
+            is_beyond = gap.low > limits[0] or gap.high < limits[1]
+            look = {"color": ALARM if is_beyond else INK, "linewidth": 1.4}
+            ax.plot([gap.place] * 2, [gap.low, gap.high], alpha=0.5, **look)
+            ax.plot(gap.place, gap.mean, marker="o", markersize=4, **look)
+        step = -(-len(self.history) // _MOST_TICKS)
+        places = range(0, len(self.history), step)
+        names = [self.history[place].when for place in places]
+        ax.set_xticks(list(places), names, rotation=30, ha="right", fontsize=SMALL)
+        period = "until each update" if self.is_weighted else "per period"
+        label(ax, "", "predicted minus observed", f"Mean gap {period}, {self.claim}")

@@ -1,4 +1,4 @@
-"""Plot the parameters of a calibrator, and the change of the confusion matrix."""
+"""Plot the parameters of a calibrator, and how calibration changes the confusion matrix."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ MOST_NUMBERS = 12
 
 @dataclass(eq=False, repr=False)
 class ParameterDisplay(GridDisplay):
-    r"""Parameters of a linear calibrator, as a matrix and a column.
+    r"""Plot the parameters of a linear calibrator as a matrix and a column.
 
-    Use `from_estimator` and `plot`. For Dirichlet calibration the parameters have the canonical
-    form :math:`\mathrm{softmax}(A \log(K p) + \log c)`. A large entry in row i and column j raises
-    class i if class j has a high score, and c is the calibrated uniform vector. For other linear
-    calibrators they are weights and intercepts.
+    Use `from_estimator` and `plot`. For Dirichlet calibration, the plot shows A and c of the
+    canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`. If entry (i, j) of A is large, a
+    high score of class j raises the probability of class i. A uniform prediction becomes c. For
+    other linear calibrators, the plot shows weights and intercepts.
 
     Parameters
     ----------
     matrix : array of shape (K, K)
         Matrix of weights.
     column : array of shape (K,)
-        Intercepts, or c of Dirichlet calibration.
+        Intercepts. For Dirichlet calibration, the vector c.
     class_names : sequence, optional
         Names of the classes.
     symbols : pair of str
-        Symbols of matrix and column.
+        Symbols of the matrix and the column.
 
     See Also
     --------
     calibrant.DirichletCalibration : Calibrator with a canonical form.
-    ConfusionChangeDisplay : Effect on the confusion matrix.
+    ConfusionChangeDisplay : Plot the change of the confusion matrix.
 
     References
     ----------
@@ -72,8 +72,8 @@ class ParameterDisplay(GridDisplay):
     def from_estimator(cls, estimator: Any) -> Self:
         """Create the display from a fitted calibrator.
 
-        Uses the canonical form of `DirichletCalibration`, and ``coef_`` and ``intercept_`` of
-        others.
+        The display shows the canonical form of `DirichletCalibration`, and ``coef_`` and
+        ``intercept_`` of other calibrators.
         """
         require_matplotlib()
         check_fitted(estimator)
@@ -90,7 +90,7 @@ class ParameterDisplay(GridDisplay):
         return cls(matrix, np.asarray(estimator.intercept_), estimator.classes_, ("W", "b"))
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw; numbers are written into the cells of up to 12 classes."""
+        """Draw the figure, with numbers in the cells for up to 12 classes."""
         size = len(self.column)
         side = float(np.clip(0.46 * size, 2.6, 5.2))
         ratios = {"width_ratios": (size, max(1.0, size / 12)), "wspace": 0.03}
@@ -109,14 +109,14 @@ class ParameterDisplay(GridDisplay):
 
 @dataclass(eq=False, repr=False)
 class ConfusionChangeDisplay(AxesDisplay):
-    """Change of the confusion matrix by calibration.
+    """Plot how calibration changes the confusion matrix.
 
     Use `from_predictions` and `plot`.
 
     Parameters
     ----------
     before, after : arrays of shape (K, K)
-        Confusion matrices: rows are true classes, columns predicted classes.
+        Confusion matrices. Rows are true classes, and columns are predicted classes.
     class_names : sequence, optional
         Names of the classes.
 
@@ -127,7 +127,7 @@ class ConfusionChangeDisplay(AxesDisplay):
 
     See Also
     --------
-    ParameterDisplay : Parameters of the calibrator.
+    ParameterDisplay : Plot the parameters of the calibrator.
 
     References
     ----------
@@ -159,10 +159,10 @@ class ConfusionChangeDisplay(AxesDisplay):
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Compute both confusion matrices.
+        """Create the display from predictions before and after calibration.
 
-        If several classes share the highest score, the first column is predicted. ``inputs`` is the
-        kind of the scores ``before`` and ``after``.
+        If several classes have the highest score, the first of them is the predicted class.
+        ``inputs`` is the kind of the scores ``before`` and ``after``.
         """
         require_matplotlib()
         proba, y, weight, names = check_predictions(
@@ -171,13 +171,13 @@ class ConfusionChangeDisplay(AxesDisplay):
         if np.shape(after) != np.shape(before):
             raise ValueError(
                 f"before and after must have the same shape, got {np.shape(before)} and "
-                f"{np.shape(after)}"
+                f"{np.shape(after)}. Pass scores of the same rows and classes."
             )
         later, _, _, _ = check_predictions(y_true, after, sample_weight, names, inputs=inputs)
         return cls(_confusion(proba, y, weight), _confusion(later, y, weight), names)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw; numbers are written into the cells of up to 12 classes."""
+        """Draw the figure, with numbers in the cells for up to 12 classes."""
         size = len(self.change)
         side = float(np.clip(0.46 * size, 2.6, 5.2))
         self._open_axes(ax, (side + 1.2, side + 0.9))
@@ -208,7 +208,7 @@ def _names(class_names: AnyArray | None, size: int) -> list[str]:
 def draw_matrix(
     ax: Any, matrix: FloatArray, rows: list[str], columns: list[str], *, signed: bool, digits: int
 ) -> None:
-    """Draw cells by color, with numbers if there are few of them."""
+    """Draw a matrix as colored cells, with numbers if there are at most 12 rows."""
     largest = float(np.abs(matrix).max(initial=0.0)) or 1.0
     colors = {"cmap": DIVERGING, "vmin": -largest} if signed else {"cmap": SEQUENTIAL, "vmin": 0.0}
     image = ax.imshow(matrix, vmax=largest, aspect="auto", **colors)
@@ -239,7 +239,7 @@ def _draw_numbers(
 
 
 def _ticks(names: list[str]) -> tuple[list[int], list[str]]:
-    """All names if there are few classes, otherwise about ten of them."""
+    """Return positions and names of all classes, or of about ten if there are many classes."""
     step = 1 if len(names) <= 2 * MOST_NUMBERS else -(-len(names) // 10)
     at = list(range(0, len(names), step))
     return at, [names[i] for i in at]

@@ -27,7 +27,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
     Parameters
     ----------
     average_ranks : array of shape (m,)
-        Average rank of each method; 1 is best.
+        Average rank of each method. 1 is best.
     names : sequence of str
         Names of the methods.
     critical_difference : float
@@ -85,7 +85,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
         tails: int = 1,
         title: str = "",
     ) -> Self:
-        """Rank methods (columns) within data sets (rows); smaller scores are better.
+        """Rank methods (columns) within data sets (rows). Smaller scores are better.
 
         Parameters are those of `calibrant.inference.friedman_test` and `critical_difference`. Bars
         join all pairs that do not differ significantly, which is the test "nemenyi". With
@@ -111,7 +111,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
     ) -> Self:
         """Evaluate every method on every data set by a metric for which smaller is better.
 
-        ``y_true[dataset]`` are labels and ``y_prob[method][dataset]`` probabilities.
+        ``y_true[dataset]`` are labels, and ``y_prob[method][dataset]`` are probabilities.
         """
         table = [
             [metric(y, proba[dataset]) for proba in y_prob.values()]

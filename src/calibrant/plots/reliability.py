@@ -19,7 +19,8 @@ from calibrant._typing import (
     WeightsLike,
 )
 from calibrant._validation import check_count, check_option
-from calibrant.binning import BinTable, bin_table
+from calibrant.binning import BinTable, bin_table, merge_small_bins
+from calibrant.inference._isotonic_curve import IsotonicCurve
 from calibrant.inference._results import check_level
 from calibrant.notions import Notion, as_notion, claims_of
 from calibrant.plots import _marks as marks
@@ -32,34 +33,39 @@ from calibrant.plots._canvas import (
     one_axes,
     require_matplotlib,
 )
-from calibrant.plots._style import AFTER, BEFORE, SMALL, label, series, tidy, unit_square
+from calibrant.plots._curves import draw_curve, draw_curves, fit_curve
+from calibrant.plots._style import SMALL, label, series, tidy, unit_square
 from calibrant.plots._top_label import draw_top_label
 
 OVERLAY = "calibrant-reliability"
-"""Identifier of the lines of named displays; it determines the style of the next line."""
+"""Identifier of the lines of named displays, which determines the style of the next line."""
 
 BANDS = ("binomial", "resampling", "simultaneous", None)
+CURVES = ("bins", "isotonic")
 
 
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(GridDisplay):
     """Reliability diagram: observed frequency against predicted probability.
 
-    Use `from_predictions` or `from_estimator`, and `plot`. The confidence has one large diagram,
-    with the share of rows per bin below. Class-wise calibration has a grid with one diagram per
-    class; if there are many classes, those with the largest errors are drawn. Top-label calibration
-    has the figure of Gupta & Ramdas: a star per bin for the confidence, a plus for the mean gap of
-    the predicted classes, and some bins class by class. With ``before``, a diagram has two curves.
+    Use `from_predictions` or `from_estimator`, and `plot`. Each bin is a point, whose area is
+    proportional to its rows. Bins with few rows are merged by default, or drawn faintly. The
+    confidence has one large diagram, with the share of rows per bin below. Class-wise calibration
+    has a grid with one diagram per class; if there are many classes, those with the largest errors
+    are drawn. Top-label calibration has the figure of Gupta & Ramdas: a star per bin for the
+    confidence, a plus for the mean gap of the predicted classes, and some bins class by class. With
+    ``before``, a diagram has two series, and the shares of rows are mirrored.
 
     Parameters
     ----------
     table : BinTable
-        Sums per claim and bin, from `calibrant.metrics.calibration_curve`.
+        Sums per claim and bin, from `calibrant.metrics.calibration_curve`. The error and the
+        histogram use this table.
     notion : str
         Type of calibration.
     names : tuple of str, optional
         Names of the claims (binary events), such as classes.
-    band : pair of arrays of the shape of the table, optional
+    band : pair of arrays of the shape of ``drawn``, optional
         Lower and upper ends of the consistency band.
     level : float
         Level of the band.
@@ -70,6 +76,10 @@ class ReliabilityDisplay(GridDisplay):
     name : str, optional
         Name of the model. A named display of one claim is a line in the given axes, so several
         models can be compared in one diagram.
+    drawn, drawn_before : BinTable, optional
+        Sums of the bins that are drawn. By default the bins of ``table`` and ``before``.
+    curve, curve_before : curves, optional
+        Isotonic curves that are drawn instead of bins.
 
     Attributes
     ----------
@@ -90,14 +100,23 @@ class ReliabilityDisplay(GridDisplay):
     Notes
     -----
     The band of a bin covers the observed frequency with probability ``level`` if the scores of the
-    bin are calibrated. It is not valid for all bins jointly: for a calibrated model, one or two of
-    15 bins are outside a 90% band on average.
+    bin are calibrated. The band is not valid for all bins jointly. For a calibrated model, one or
+    two of 15 bins are outside a 90% band on average.
+
+    A bin has few rows if it has fewer than 10 rows, or fewer than the square root of the number of
+    rows. By default the diagram starts from 15 bins of equal width and merges neighboring bins with
+    few rows, so a small data set has fewer bins. The error in the title is that of all 15 bins.
+
+    With ``curve="isotonic"`` the diagram has no bins. The curve is the isotonic regression of the
+    outcomes (CORP), and the band contains the curve of a calibrated model with probability
+    ``level`` at each score.
 
     References
     ----------
     Niculescu-Mizil & Caruana (2005), doi:10.1145/1102351.1102430; Bröcker & Smith (2007),
     Increasing the reliability of reliability diagrams, doi:10.1175/WAF993.1; Gupta & Ramdas (2022),
-    Figure 1, arXiv:2107.08353; Kull et al. (2019), Figure 1, arXiv:1910.12656.
+    Figure 1, arXiv:2107.08353; Kull et al. (2019), Figure 1, arXiv:1910.12656; Dimitriadis,
+    Gneiting & Jordan (2021), doi:10.1073/pnas.2016191118.
 
     Examples
     --------
@@ -116,6 +135,10 @@ class ReliabilityDisplay(GridDisplay):
     before: BinTable | None = None
     class_names: AnyArray | None = None
     name: str | None = None
+    drawn: BinTable | None = None
+    drawn_before: BinTable | None = None
+    curve: IsotonicCurve | None = None
+    curve_before: IsotonicCurve | None = None
     error: float = field(init=False)
     before_error: float | None = field(init=False)
     claim_errors: FloatArray = field(init=False)
@@ -130,6 +153,8 @@ class ReliabilityDisplay(GridDisplay):
         if self.names is None:
             n_claims = self.table.n_claims
             self.names = tuple(f"claim {c}" for c in range(n_claims)) if n_claims > 1 else ("",)
+        self.drawn = self.table if self.drawn is None else self.drawn
+        self.drawn_before = self.before if self.drawn_before is None else self.drawn_before
         self.error = self.table.error()
         self.before_error = None if self.before is None else self.before.error()
         self.claim_errors = self.table.claim_errors
@@ -143,9 +168,10 @@ class ReliabilityDisplay(GridDisplay):
         *,
         before: ScoresLike | None = None,
         notion: str | Notion = "confidence",
-        n_bins: int = 15,
+        n_bins: int | None = None,
         strategy: str = "uniform",
         bins: Any = None,
+        curve: str = "bins",
         band: str | None = "binomial",
         level: float = 0.9,
         n_resamples: int = 1000,
@@ -161,20 +187,25 @@ class ReliabilityDisplay(GridDisplay):
 
         Parameters
         ----------
-        y_true, y_prob, notion, n_bins, strategy, bins, y_pred, inputs, sample_weight, classes
+        y_true, y_prob, notion, strategy, bins, y_pred, inputs, sample_weight, classes
             As in `calibrant.metrics.expected_calibration_error`.
+        n_bins : int, optional
+            Number of bins. By default 15, of which neighbors with few rows are merged if their
+            width is equal.
+        curve : {"bins", "isotonic"}
+            Draw a point per bin, or the isotonic curve (CORP) of a notion with one claim.
         before : array-like of the shape of ``y_prob``, optional
-            Scores before calibration, of the same kind, which are drawn as a second curve.
+            Scores before calibration, of the same kind, which are drawn as a second series.
         band : {"binomial", "resampling", "simultaneous"} or None
             Band of frequencies that are compatible with calibration: exact binomial quantiles at
             the mean score of each bin (never too narrow), or quantiles of ``n_resamples`` outcomes
             that are drawn from the scores. "simultaneous" is a confidence band of the calibration
-            curve instead; see `calibrant.inference.calibration_band`.
+            curve instead, see `calibrant.inference.calibration_band`.
         level : float
             Probability that a calibrated bin lies within its band. For "simultaneous", it is the
             probability that the band covers the whole curve.
         n_resamples, rng
-            Number of resamples and seed of ``band="resampling"``.
+            Number of resamples and seed of ``band="resampling"`` and of ``curve="isotonic"``.
         name : str, optional
             Name of the model. With a name, the curve is a line, and you can draw other models into
             the same ``ax``.
@@ -184,19 +215,28 @@ class ReliabilityDisplay(GridDisplay):
         require_matplotlib()
         notion = as_notion(notion)
         check_option(band, "band", BANDS)
+        check_option(curve, "curve", CURVES)
         check_level(level)
-        binning = {"n_bins": n_bins, "strategy": strategy, "bins": bins}
+        binning = {"n_bins": 15 if n_bins is None else n_bins, "strategy": strategy, "bins": bins}
         rows: Any = {"sample_weight": sample_weight, "classes": classes, "inputs": inputs}
         rows["y_pred"] = y_pred
         claims, names = claims_of(notion, y_true, y_prob, **rows)
         claims = claims.effective()  # bands depend on the number of rows
-        table, table_before = bin_table(claims, **binning), None
-        if before is not None:
-            table_before = bin_table(claims_of(notion, y_true, before, **rows)[0], **binning)
-        ends = band_ends(band, claims, table, level, n_resamples, rng)
+        both = (
+            [claims] if before is None else [claims, claims_of(notion, y_true, before, **rows)[0]]
+        )
+        tables = [bin_table(one, **binning) for one in both]
+        is_merged = n_bins is None and bins is None and strategy == "uniform"
+        drawn = [merge_small_bins(table) if is_merged else table for table in tables]
+        table_before, drawn_before = (*tables, None)[1], (*drawn, None)[1]
         claim_names = notion.claim_names(names)
-        display = cls(table, notion, claim_names, ends, level, table_before, names, name)
-        if band == "simultaneous":
+        ends = band_ends(band, claims, drawn[0], level, n_resamples, rng)
+        display = cls(tables[0], notion, claim_names, ends, level, table_before, names, name)
+        display.drawn, display.drawn_before = drawn[0], drawn_before
+        if curve == "isotonic":
+            curves = [fit_curve(notion, one, level, n_resamples, rng) for one in both]
+            display.curve, display.curve_before = curves[0], (*curves, None)[1]
+        if band == "simultaneous" and curve == "bins":
             display.band_label = f"{100 * level:g}% confidence band"
         return display if ax is None else display.plot(ax)
 
@@ -208,7 +248,7 @@ class ReliabilityDisplay(GridDisplay):
         y: LabelsLike,
         *,
         notion: str | Notion = "confidence",
-        n_bins: int = 15,
+        n_bins: int | None = None,
         strategy: str = "uniform",
         sample_weight: WeightsLike | None = None,
         name: str | None = None,
@@ -233,9 +273,11 @@ class ReliabilityDisplay(GridDisplay):
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw into; a display with several axes divides them. By default a new figure.
+            Axes to draw into. A display with several axes divides them. By default, a new figure is
+            made.
         max_claims : int
-            Largest number of diagrams. Those with the largest contribution to the error are drawn.
+            Largest number of diagrams. The diagrams with the largest contribution to the error are
+            drawn.
         details : sequence of int, optional
             Bins of the top-label figure, from 0, that are shown class by class. By default the bin
             whose classes differ most, and the bin with the most rows.
@@ -267,8 +309,12 @@ class ReliabilityDisplay(GridDisplay):
             unit_square(main)
             label(main, *self.axis_labels)
         text = f"{self.name} (ECE {format_number(self.error)})"
-        curve = marks.occupied_bins(self.table, 0)
-        marks.draw_line(main, curve, series(place), text, **line_kw).set_gid(OVERLAY)
+        if self.curve is None:
+            bins = marks.occupied_bins(self._drawn, 0)
+            line = marks.draw_line(main, bins, series(place), text, **line_kw)
+        else:
+            line = draw_curve(main, self.curve, series(place), text, **line_kw)
+        line.set_gid(OVERLAY)
         main.legend(fontsize=SMALL, frameon=False, loc="upper left")
         self.figure_, self.axes_ = main.figure, np.array([main])
         return self
@@ -297,18 +343,18 @@ class ReliabilityDisplay(GridDisplay):
             marks.draw_shares(ax, curve)
             marks.draw_means(ax, curve)
             return
-        marks.draw_share_outline(ax, marks.occupied_bins(self.before, 0), BEFORE)
-        marks.draw_share_outline(ax, curve, AFTER)
-        ax.set_ylim(bottom=0)
+        marks.draw_mirrored_shares(ax, marks.occupied_bins(self.before, 0), curve)
 
     def _draw_claim(self, ax: Any, claim: int) -> None:
         tidy(ax)
-        curve = marks.occupied_bins(self.table, claim, self.band)
-        if self.before is None:
-            handles = marks.draw_bars(ax, curve)
+        bins = marks.occupied_bins(self._drawn, claim, self.band)
+        if self.curve is not None:
+            handles = draw_curves(ax, self.curve, self.curve_before)
+        elif self.drawn_before is None:
+            handles = marks.draw_one(ax, bins)
         else:
-            handles = marks.draw_pair(ax, marks.occupied_bins(self.before, claim), curve)
-        if self.band is not None and len(handles) == 3:
+            handles = marks.draw_pair(ax, marks.occupied_bins(self.drawn_before, claim), bins)
+        if len(handles) > 1 + (self.before is not None):
             handles[-1].set_label(self.band_label)
         self._handles = handles
         unit_square(ax)
@@ -373,7 +419,7 @@ class ReliabilityDisplay(GridDisplay):
 
     @property
     def stars(self) -> FloatArray:
-        """Mean score and frequency of each bin over all claims, (n_bins, 2); NaN if it is empty.
+        """Return mean score and frequency of each bin over all claims, (n_bins, 2).
 
         These are the points of the confidence diagram.
         """
@@ -395,9 +441,9 @@ class ReliabilityDisplay(GridDisplay):
 
     @property
     def details(self) -> tuple[int, ...]:
-        """The bin whose star and plus differ most, and the bin with the most rows.
+        """Return the bin whose star and plus differ most, and the bin with the most rows.
 
-        The first one has at least 0.5% of the rows.
+        The former has at least 0.5% of the rows.
         """
         rows = self.table.weight.sum(axis=0)
         hidden = np.abs(self.pluses[:, 1] - self.stars[:, 1])
@@ -408,6 +454,10 @@ class ReliabilityDisplay(GridDisplay):
     def axis_labels(self) -> tuple[str, str]:
         """Labels of the axes."""
         return self._notion.axis_labels
+
+    @property
+    def _drawn(self) -> BinTable:
+        return self.table if self.drawn is None else self.drawn
 
     @property
     def _names(self) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ _REGION_STEPS = 80
 
 
 def to_plane(proba: FloatArray) -> FloatArray:
-    """Positions of probability vectors in the plane: means of the corners with these weights.
+    """Return positions in the plane: means of the corners, weighted by the probabilities.
 
     >>> to_plane(np.array([[1.0, 0.0, 0.0]])).tolist()
     [[0.0, 0.0]]
@@ -117,7 +117,7 @@ class SimplexDisplay(AxesDisplay):
         inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Show predictions colored by true class; with ``after``, arrows to calibrated ones.
+        """Show predictions colored by true class. ``after`` adds arrows to calibrated ones.
 
         ``inputs`` is the kind of both scores. If there are more than 4000 rows (400 with arrows),
         evenly spaced rows are drawn.
@@ -146,8 +146,8 @@ class SimplexDisplay(AxesDisplay):
         """Show the effect of a fitted calibrator of three classes.
 
         For a calibrator with bins (`CanonicalBinning`), the rows of X, or the whole triangle, are
-        colored by bin. Every bin with at least ``min_rows`` rows has an arrow from their mean to
-        the prediction of the bin. Other calibrators are shown by arrows from a grid with
+        colored by bin. Every bin with at least ``min_rows`` rows has an arrow from the mean of its
+        rows to its prediction. Other calibrators are shown by arrows from a grid with
         ``resolution`` steps per side, and from the four interpretation points.
         """
         require_matplotlib()
@@ -252,7 +252,7 @@ def _mix_with_white(color: str) -> str:
 
 
 def _corner_names(names: AnyArray | None) -> list[str]:
-    """Names of the corners; numbers get the word "class"."""
+    """Return the names of the corners. Numbers get the word "class"."""
     return [
         n if isinstance(n, str) else f"class {n}" for n in (range(3) if names is None else names)
     ]
@@ -273,8 +273,8 @@ def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, widt
 def _check_three(n_classes: int) -> None:
     if n_classes != 3:
         raise ValueError(
-            f"A triangle shows three classes, but the scores have {n_classes}. Pass three columns "
-            "that are normalized: p[:, :3] / p[:, :3].sum(axis=1, keepdims=True)."
+            f"A triangle shows three classes, but the scores have {n_classes}. Pass three "
+            "normalized columns, such as p[:, :3] / p[:, :3].sum(axis=1, keepdims=True)."
         )
 
 

@@ -93,9 +93,10 @@ class ValidityDisplay(GridDisplay):
         return cls(curves, claims, names)
 
     def plot(self, ax: Any = None, *, max_epsilon: float | None = None) -> Self:
-        """Draw; ``max_epsilon`` is the end of the horizontal axis.
+        """Draw the curves.
 
-        By default the axis ends where all curves have reached 1.
+        ``max_epsilon`` is the end of the horizontal axis. By default, the axis ends where all
+        curves have reached 1.
         """
         panels: list[int | None] = [None] if self.claims is None else list(self.claims)
         n_rows = -(-len(panels) // 4)

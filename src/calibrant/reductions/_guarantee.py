@@ -21,7 +21,7 @@ from calibrant.notions import Notion, class_text
 
 
 class FittedBins(NamedTuple):
-    """Histogram binning of all claims: bins, rows per claim, and claims with a pooled fit."""
+    """Histogram binning of all claims, with bins, rows per claim, and claims with a pooled fit."""
 
     notion: Notion
     classes: AnyArray
@@ -31,7 +31,7 @@ class FittedBins(NamedTuple):
 
 
 def check_guaranteed(base: Any, *, is_weighted: bool) -> HistogramBinning:
-    """Return the calibrator that a guarantee is about; raise ValueError if there is none."""
+    """Return the calibrator that a guarantee is about, or raise ValueError if there is none."""
     if not isinstance(base, HistogramBinning):
         raise ValueError(
             f"{type(base).__name__} has no distribution-free guarantee, because its values are not "
@@ -44,7 +44,7 @@ def check_guaranteed(base: Any, *, is_weighted: bool) -> HistogramBinning:
 def reduction_guarantee(
     bins: FittedBins, alpha: Any, delta: float, *, is_normalized: bool
 ) -> Guarantee:
-    """Return the guarantee of fitted claims; raise ValueError if there is none."""
+    """Return the guarantee of fitted claims, or raise ValueError if there is none."""
     claims = {c: _binned_claim(bins, c) for c in range(len(bins.fitted)) if c not in bins.pooled}
     reasons = [*_uncovered_claims(bins, claims.values())]
     if n_empty := sum(claim.n_empty for claim in claims.values() if claim.is_covered):

@@ -1,4 +1,4 @@
-"""Multiclass calibration by binary calibrators: each claim is calibrated on its own rows."""
+"""Multiclass calibration by binary calibrators, which calibrate each claim on its own rows."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ __all__ = ["MulticlassToBinary"]
 class MulticlassToBinary(Calibrator):
     """Calibrate binary events of a multiclass problem by a binary calibrator.
 
-    Use it to calibrate exactly the probabilities that you act on: the confidence, the probability
-    of one class, the top three. ``notion`` names these events, and one clone of the calibrator is
-    fitted to each of them.
+    Use it to calibrate exactly the probabilities that you act on, such as the confidence, the
+    probability of one class, or the top three. ``notion`` names these events, and one clone of the
+    calibrator is fitted to each of them.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ class MulticlassToBinary(Calibrator):
     notion : str, default "top-label"
         Type of calibration, which determines the events. See `calibrant.notions`.
     normalize : bool, default False
-        Divide the rows of `predict_proba` by their sum, for "class-wise" only. Rows of the other
-        notions sum to one anyway.
+        Whether to divide the rows of `predict_proba` by their sum, for "class-wise" only. Rows of
+        other notions always sum to one.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of labels, optional
@@ -68,8 +68,8 @@ class MulticlassToBinary(Calibrator):
     claim_weights_ : array of shape (n_claims,)
         Sum of the weights of the rows of each claim.
     fallback_classes_ : array of labels
-        Classes with too few rows for a claim of their own. They share one claim of all labels. Too
-        few means fewer than ``max(2, n_bins)`` rows for histogram binning (fewer than
+        Classes with too few rows for their own claim. These classes share one claim of all labels.
+        Too few means fewer than ``max(2, n_bins)`` rows for histogram binning (fewer than
         ``points_per_bin`` if ``n_bins`` is None), and fewer than 2 rows for other calibrators.
     fallback_claims_ : array of int
         The claims of these classes.
@@ -102,11 +102,11 @@ class MulticlassToBinary(Calibrator):
     - Algorithm 9, class-wise histogram binning:
       ``MulticlassToBinary(HistogramBinning(points_per_bin=[k_1, ..., k_L]), notion="class-wise")``
 
-    The calibration, and the guarantee of `guarantee`, belong to `predict_claims`. For notions of
-    ranks (confidence, top-label, rank-r, top-k) `predict_top` returns the same values with labels.
-    `predict_proba` fits the claims into a matrix:
+    `predict_claims` returns the calibrated probabilities, to which `guarantee` applies. For notions
+    of ranks (confidence, top-label, rank-r, top-k), `predict_top` returns the same values with
+    labels. `predict_proba` fits the claims into a matrix:
 
-    - "class-wise" keeps the claims, so rows need not sum to one. ``normalize`` divides them by
+    - "class-wise" keeps the claims, so rows need not sum to one. ``normalize`` divides rows by
       their sum, and a row of zeros becomes uniform.
     - Other notions keep the claimed entries, scaled down together if they exceed one, and rescale
       the rest of the row. "within-top-r" scales the top r entries. Classes other than the top class
@@ -114,11 +114,11 @@ class MulticlassToBinary(Calibrator):
 
     `predict` returns the highest entry of `predict_proba`. This can differ from the top class of
     the scores if the calibrated probability of the top class is at most 1/K, or below that of
-    another rank. On 10,000 rows of CIFAR-100 (ResNet-110), it differs in 2 rows for a spline of the
-    confidence, in 143 rows for one spline per top label, and in none for histogram binning. The
-    accuracy is 0.7490 in all cases.
+    another rank. On 10,000 rows of CIFAR-100 (ResNet-110), the top class changes in 2 rows for a
+    spline of the confidence. It changes in 143 rows for one spline per top label, and in no row for
+    histogram binning. The accuracy is 0.7490 in all cases.
 
-    The cost is that of one binary fit per claim. The memory is that of a few columns of scores.
+    The cost is one binary fit per claim. The fit needs memory for a few columns of scores.
 
     References
     ----------
@@ -137,8 +137,8 @@ class MulticlassToBinary(Calibrator):
     array([1, 2])
     """
 
-    # Every block calls the calibrator of each claim, so blocks are larger than the cache: fewer
-    # calls outweigh slower memory.
+    # Every block calls the calibrator of each claim. Blocks are larger than the cache, because
+    # fewer calls save more time than the cache does.
     _block_elements: ClassVar[int | None] = CALL_BLOCK
 
     def __init__(
@@ -159,7 +159,7 @@ class MulticlassToBinary(Calibrator):
     @property
     def citation(self) -> Citation:
         return Citation(
-            f"{{parts}} of each claim of the notion {as_notion(self.notion).name}",
+            f"{{parts}} of the binary events of {as_notion(self.notion).name} calibration",
             (GUPTA_RAMDAS_2022,),
             (self.calibrator,),
         )
@@ -174,8 +174,8 @@ class MulticlassToBinary(Calibrator):
             )
         if base.inputs != "proba" or base.classes is not None:
             raise ValueError(
-                f"inputs and classes belong to MulticlassToBinary, because its inner calibrator "
-                f"is fitted to probabilities and outcomes, but got {base!r}. Pass them as in "
+                "The inner calibrator is fitted to probabilities and outcomes, so inputs and "
+                f"classes must be passed to MulticlassToBinary, got {base!r}. Pass them as in "
                 f"MulticlassToBinary({type(base).__name__}(), inputs='logits')."
             )
         notion = as_notion(self.notion)
@@ -216,6 +216,11 @@ class MulticlassToBinary(Calibrator):
         self.fallback_claims_ = np.flatnonzero([fit.is_pooled for fit in fits])
         self.fallback_classes_ = self.classes_[np.unique(self.fallback_claims_ % claims.n_labels)]
         self.is_weighted_ = sample.is_weighted
+        self.is_multilabel_ = sample.is_multilabel
+
+    @property
+    def _takes_multilabel(self) -> bool:
+        return as_notion(self.notion).claims_are_labels and not self.normalize
 
     @property
     def _bound(self) -> Notion:
@@ -225,9 +230,9 @@ class MulticlassToBinary(Calibrator):
     def _count_claims(
         self, claims: Claims, base: BaseBinaryCalibrator
     ) -> Iterator[list[Claim]] | None:
-        """Claims as counts per bin if the bins are known before the fit, so no rows are gathered.
+        """Return claims as counts per bin if the bins are known before the fit.
 
-        None if the bins depend on the data.
+        Returns None if the bins depend on the data.
         """
         if claims.n_labels > 1 or not is_unit(claims.weight):
             return None
@@ -241,7 +246,7 @@ class MulticlassToBinary(Calibrator):
     def _fit_batch(
         self, claims: Sequence[Claim], base: BaseBinaryCalibrator
     ) -> Iterator[_ClaimFit]:
-        """Fit claims; claims of a quantity with too few rows share a pooled fit."""
+        """Fit claims. Claims of a quantity with too few rows share a pooled fit."""
         notion = self._bound
         clones = [
             base._for_claim(notion.column_of(claim.index, self.n_classes_), claim.index)
@@ -298,7 +303,7 @@ class MulticlassToBinary(Calibrator):
     def predict_top(self, X: ScoresLike) -> tuple[AnyArray, FloatArray]:
         """Predict labels and their calibrated probabilities.
 
-        The labels are those with the highest scores, whatever the calibration.
+        The labels are those with the highest scores, regardless of the calibration.
 
         Parameters
         ----------
@@ -346,16 +351,17 @@ class MulticlassToBinary(Calibrator):
         block = select_top(self._bound, top)
         return np.hstack([block.labels(), self._calibrate(block)])
 
-    def _words(self) -> str:
+    def _description(self) -> str:
         n_pooled = len(self.fallback_classes_)
         pooled = ""
         if n_pooled:
             subject = "1 class has" if n_pooled == 1 else f"{n_pooled} classes have"
             pooled = f" {subject} too few rows and a calibrator that is fitted to all labels."
-        return (
-            f"{type(self.calibrator).__name__} for each of {len(self.calibrators_)} claims of the "
-            f"notion {as_notion(self.notion).name!r}.{pooled}"
-        )
+        notion, n_claims = as_notion(self.notion).name, len(self.calibrators_)
+        events = f"the binary event of {notion} calibration"
+        if n_claims > 1:
+            events = f"each of the {n_claims} binary events of {notion} calibration"
+        return f"{type(self.calibrator).__name__} is fitted to {events}.{pooled}"
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         """Rows of probabilities, filled with the calibrated claims by the notion."""
@@ -406,7 +412,8 @@ class MulticlassToBinary(Calibrator):
         Parameters
         ----------
         alpha : float, or one per class (class-wise) or rank, default 0.05
-            Probability that the guarantee fails. Several values add up.
+            Probability that the guarantee fails. If there are several values, their sum is this
+            probability.
 
         Returns
         -------
@@ -416,10 +423,10 @@ class MulticlassToBinary(Calibrator):
         Raises
         ------
         ValueError
-            If there is no guarantee: for calibrators other than histogram binning, for
-            ``boundary="include"``, for weighted rows, if no claim has two points per bin, and for a
-            calibrator that `CalibratedClassifier` fitted on scores of other models than the one
-            that predicts.
+            If there is no guarantee. This is the case for calibrators other than histogram binning,
+            for ``boundary="include"``, for weighted rows, and if no claim has two points per bin.
+            There is also no guarantee if `CalibratedClassifier` fitted the calibrator on scores of
+            other models than the one that predicts.
 
         See Also
         --------
@@ -437,10 +444,10 @@ class MulticlassToBinary(Calibrator):
         and exact Clopper-Pearson intervals per bin. Several classes or ranks share alpha (union
         bound).
 
-        Two assumptions cannot be checked: the calibration rows are independent of each other, and
-        the model was neither trained nor selected on them. `predict_top` is covered for notions of
-        ranks only. For claims about given classes, choosing the class with the highest score is a
-        selection that the guarantee does not account for.
+        Two assumptions cannot be checked. The calibration rows must be independent of each other,
+        and the model must not have been trained or selected on them. `predict_top` is covered only
+        for notions of ranks. For claims about given classes, choosing the class with the highest
+        score is a selection that the guarantee does not account for.
         """
         check_fitted(self)
         check_deployed(self.out_of_fold_)
@@ -461,7 +468,7 @@ _POOLED = -1
 
 
 class _ClaimFit(NamedTuple):
-    """A fitted claim: its calibrator, its number of rows, and whether the fit is pooled."""
+    """A fitted claim, with its calibrator, its number of rows, and whether the fit is pooled."""
 
     calibrator: BaseBinaryCalibrator
     rows: float
@@ -473,7 +480,7 @@ def _top_item(model: MulticlassToBinary, item: int, X: Any) -> AnyArray:
 
 
 def _pool(claims: Sequence[Claim]) -> Claim:
-    """Join the rows of all claims to the claim of all labels."""
+    """Join the rows of all claims to one claim of all labels."""
     score, outcome, weight = (
         np.concatenate([getattr(c, name) for c in claims])
         for name in ("score", "outcome", "weight")

@@ -7,6 +7,7 @@ from calibrant.report._markdown import to_markdown
 from calibrant.report._monitor import monitor_page
 from calibrant.report._render import check_form as check_form
 from calibrant.report._render import render, to_json
+from calibrant.report._summarize import count_steps as count_steps
 from calibrant.report._summarize import summarize
 
 __all__ = [

@@ -26,26 +26,26 @@ def advise(
     possible: float,
     has_rest: bool,
 ) -> tuple[str, str]:
-    """Recommend what to do, and how certain it is: "good", "mixed" or "bad".
+    """Return a recommendation, and how certain it is: "good", "mixed" or "bad".
 
-    Calibration is recommended if it reduces the log-loss of held-out rows. ``has_rest`` tells
-    whether miscalibration remains after it. No change is recommended if at most a small reduction
-    is possible and no test rejects (Holm). This is "good" only if the rows exclude errors of a
-    predicted class above 0.1; ``possible`` is the largest error that they do not exclude.
+    Calibration is recommended if it reduces the log-loss of held-out rows. ``has_rest`` is True if
+    miscalibration remains after calibration. No change is recommended if at most a small reduction
+    is possible and no test rejects (Holm). This advice is "good" only if the rows exclude errors of
+    a predicted class above 0.1. ``possible`` is the largest error that the rows do not exclude.
     """
     if n_samples < LEAST_ROWS:
         return (
             f"Too few rows ({n_samples:.0f}). Collect at least {LEAST_ROWS} before you decide.",
             "mixed",
         )
-    if gain.judgement == "good" and has_rest:
+    if gain.conclusion == "good" and has_rest:
         return (
             "Use the calibrated probabilities. They reduce log-loss, but miscalibration remains.",
             "mixed",
         )
-    if gain.judgement == "good":
+    if gain.conclusion == "good":
         return "Use the calibrated probabilities.", "good"
-    if gain.judgement == "bad":
+    if gain.conclusion == "bad":
         other = "" if method == "auto" else " Try the method auto, which combines several methods."
         return (
             f"Keep the original probabilities. The method {method} increases log-loss.{other}",
@@ -68,15 +68,18 @@ def advise(
 
 
 def shows_error(tests: Sequence[CheckRow]) -> bool:
-    """Whether any test of the original probabilities rejects."""
+    """Return whether any test of the original probabilities rejects."""
     return _rejects([test.p_before for test in tests])
 
 
 def shows_rest(tests: Sequence[CheckRow]) -> bool:
-    """Whether any test of the calibrated probabilities rejects."""
+    """Return whether any test of the calibrated probabilities rejects."""
     return _rejects([test.p_after for test in tests])
 
 
 def _rejects(p_values: Sequence[float]) -> bool:
-    """Whether Holm's procedure rejects any hypothesis; it starts with the smallest p-value."""
+    """Return whether Holm's procedure rejects any hypothesis.
+
+    The procedure starts with the smallest p-value.
+    """
     return bool(p_values) and min(p_values) * len(p_values) < _LEVEL

@@ -10,11 +10,12 @@ from calibrant.report._request import Request
 from calibrant.report._rows import DrawnRows, ReportRows
 
 _TESTED_ROWS = 20_000
-"""Largest number of rows for tests and the decomposition. So many rows reveal every relevant error,
-and the cost of tests grows faster than the number of rows."""
+"""Largest number of rows for tests and the decomposition. This many rows reveal every relevant
+error, and the cost of tests grows faster than the number of rows."""
 
 _TESTED_WEIGHTED_ROWS = 5000
-"""The same for weighted rows, whose error has to be computed again for every resample."""
+"""Largest number of weighted rows for tests. Their error has to be computed again for every
+resample."""
 
 
 class Case(NamedTuple):
@@ -26,7 +27,7 @@ class Case(NamedTuple):
     fits: Fits
     findings: Findings
     drawn: DrawnRows
-    """The rows that are in memory: all of them, or some that were drawn from chunks."""
+    """The rows that are in memory: all rows, or some rows that were drawn from chunks."""
     tested: DrawnRows
     """The rows of tests and of the decomposition."""
 
@@ -37,7 +38,7 @@ class Case(NamedTuple):
 
     @property
     def is_part_tested(self) -> bool:
-        """Whether there are more rows than those that are tested."""
+        """Whether there are more rows than tested rows."""
         n_tested, n_drawn = len(self.tested.y), len(self.drawn.y)
         return n_tested < n_drawn or n_drawn < self.rows.sample.n_rows
 

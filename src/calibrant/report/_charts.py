@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from calibrant._typing import FloatArray
-from calibrant.binning import BinTable
+from calibrant.binning import BinTable, merge_small_bins
 from calibrant.guarantees import clopper_pearson
+from calibrant.inference._bands import binomial_band
 from calibrant.metrics import MetricAccumulator
-from calibrant.metrics._ks import KsPath
+from calibrant.metrics.ks import KsPath
 from calibrant.notions import Notion, as_notion
 from calibrant.report._content import ClassRow, Curve, KsGraph, Reliability
 
@@ -18,14 +19,18 @@ NOTIONS = ("confidence", "top-label", "class-wise")
 """Types of calibration that have diagrams, in the order of the selector on the page."""
 
 MOST_CLASSES = 100
-"""Largest number of diagrams per type; those with the smallest errors are left out."""
+"""Largest number of diagrams per type. The diagrams with the smallest errors are omitted."""
 
 # Points of the KS graph, and digits of drawn numbers: both are finer than a screen can show.
+_LEVEL = 0.95
+"""Level of the consistency band of diagrams."""
+
 _KS_POINTS = 200
 _DIGITS = 5
 
 
-def _rounded(values: FloatArray) -> tuple[float, ...]:
+def rounded(values: FloatArray) -> tuple[float, ...]:
+    """Numbers with as many digits as a drawing needs."""
     return tuple((np.round(values, _DIGITS) + 0.0).tolist())  # adding 0.0 turns -0.0 into 0.0
 
 
@@ -52,30 +57,39 @@ def reliability(both: Sequence[Tables], names: Sequence[str]) -> tuple[Reliabili
 def _diagrams(
     notion: Notion, tables: Sequence[BinTable], names: Sequence[str]
 ) -> Iterator[Reliability]:
-    for claim in tables[0].worst_first[:MOST_CLASSES].tolist():
+    worst = tables[0].worst_first[:MOST_CLASSES]
+    curves = [curves_of(table.select(worst)) for table in tables]
+    for place, claim in enumerate(worst.tolist()):
         column, question = notion.column_of(claim, len(names)), notion.caption(claim, names)
-        yield Reliability(notion.name, column, question, *(_curve(t, claim) for t in tables))
+        both = (curves[0][place], curves[1][place])
+        rows = (_counts(table.weight[claim]) for table in tables)
+        yield Reliability(notion.name, column, question, *both, *rows)
 
 
-def _curve(table: BinTable, claim: int) -> Curve:
-    is_occupied = table.weight[claim] > 0
-    count, hits = table.weight[claim][is_occupied], table.outcome[claim][is_occupied]
-    low, high = clopper_pearson(hits, count, 0.05)
-    score = table.score[claim][is_occupied] / count
-    return Curve(
-        _rounded(score),
-        _rounded(hits / count),
-        _rounded(low),
-        _rounded(high),
-        tuple(map(_whole, count.tolist())),
-    )
+def curves_of(table: BinTable) -> list[Curve]:
+    """The drawn bins of each claim, of which those with few rows are merged."""
+    merged = merge_small_bins(table)
+    bounds = clopper_pearson(merged.outcome, merged.weight, 0.05)
+    band = binomial_band(merged, _LEVEL)
+    columns = (merged.mean_score, merged.mean_outcome, *bounds)
+    curves = []
+    for claim, is_occupied in enumerate(merged.weight > 0):
+        score, frequency, low, high = (rounded(column[claim][is_occupied]) for column in columns)
+        count = _counts(merged.weight[claim][is_occupied])
+        ends = (rounded(end[claim][is_occupied]) for end in band)
+        curves.append(Curve(score, frequency, low, high, count, *ends))
+    return curves
+
+
+def _counts(rows: FloatArray) -> tuple[float, ...]:
+    return tuple(map(_whole, rows.tolist()))
 
 
 def ks_graph(paths: Sequence[KsPath]) -> KsGraph:
     """Cumulative confidence minus correctness, at evenly spaced shares of the rows."""
     share = np.linspace(0.0, 1.0, _KS_POINTS + 1)
-    lines = [_rounded(path.excess_at(share)) for path in paths]
-    return KsGraph(paths[0].error, paths[1].error, _rounded(share), lines[0], lines[1])
+    lines = [rounded(path.excess_at(share)) for path in paths]
+    return KsGraph(paths[0].error, paths[1].error, rounded(share), lines[0], lines[1])
 
 
 def class_rows(

@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant import inference
+from calibrant._output.numbers import format_number, format_percent
 from calibrant.guarantees import clopper_pearson
 from calibrant.inference._results import holm
 from calibrant.metrics.registry import METRICS
 from calibrant.multiclass import StructuredScaling
 from calibrant.report._case import Case
-from calibrant.report._content import CheckRow, Decomposition
+from calibrant.report._content import CheckRow, Decomposition, DetectableNote
 from calibrant.report._rows import DrawnRows
 
 _TESTED = ("conf_ece", "cw_ece", "tl_ece")
@@ -23,19 +24,21 @@ _ALPHA = 0.05
 """One minus the confidence level of the largest errors that the rows do not exclude."""
 
 _KERNEL_ROWS = 100
-"""Fewest rows of the kernel test, whose level is asymptotic."""
+"""Minimum number of rows of the kernel test, whose level is asymptotic."""
 
 _ALL_PAIRS_ROWS = 2000
-"""Most rows for which the kernel test uses all pairs of rows, which has the highest power."""
+"""Maximum number of rows for which the kernel test uses all pairs of rows. All pairs have the
+highest power."""
 
 _MATRIX_CLASSES = 100
-"""Most classes for which matrix scaling decomposes the log-loss; otherwise vector scaling does."""
+"""Maximum number of classes for which matrix scaling decomposes the log-loss. With more classes,
+vector scaling is used."""
 
 
 def check_rows(case: Case) -> tuple[CheckRow, ...]:
-    """All tests, with p-values adjusted for their number.
+    """Run all tests, with p-values adjusted for the number of tests.
 
-    After cross-fitting they are heuristic, because the label of a row was used to fit the
+    After cross-fitting, p-values are heuristic, because the label of a row was used to fit the
     calibrators that predict other rows.
     """
     rows = [*(_consistency_row(metric, case) for metric in _TESTED), _class_row(case)]
@@ -109,8 +112,8 @@ def _check_row(name: str, title: str, pair: Sequence[inference.CalibrationTestRe
 class PossibleError(NamedTuple):
     """The largest mean errors that the rows do not exclude.
 
-    ``overall`` is over all rows. ``worst`` is over the rows of the predicted class ``name``, which
-    has the largest one.
+    ``overall`` is the error over all rows. ``worst`` is the largest error of a predicted class, and
+    ``name`` is this class.
     """
 
     overall: float
@@ -146,6 +149,34 @@ def possible_error(rows: DrawnRows, names: Sequence[str]) -> PossibleError:
     worst = 1 + int(largest[1:].argmax())
     return PossibleError(
         float(largest[0]), float(largest[worst]), names[occupied[worst] - 1], float(count[worst])
+    )
+
+
+def detectable(case: Case) -> DetectableNote:
+    """The smallest overconfidence that the tests could have detected before calibration."""
+    rows = case.tested
+    error = inference.detectable_error(rows.before, sample_weight=rows.sample_weight)
+    is_found = bool(np.isfinite(error.temperature))
+    return DetectableNote(
+        error.gap if is_found else None,
+        error.temperature if is_found else None,
+        error.power,
+        detectable_sentence(error),
+    )
+
+
+def detectable_sentence(error: inference.DetectableError) -> str:
+    """The smallest error that a test detects, in a sentence."""
+    if not np.isfinite(error.temperature):
+        return (
+            f"There are too few rows to detect any overconfidence with a probability of "
+            f"{format_percent(error.power)}."
+        )
+    return (
+        f"Even the most powerful test at level {format_percent(error.alpha)} would miss an "
+        f"overconfidence below {format_percent(error.gap)} (temperature below "
+        f"{format_number(error.temperature)}) in more than {format_percent(1 - error.power)} of "
+        f"samples of this size."
     )
 
 

@@ -21,7 +21,7 @@ def code_lines(request: Request, *, is_held_out: bool, is_weighted: bool = False
     """Code to paste. Neither the command nor names of classes can end a line.
 
     The first block, up to the first empty line, is a comment that names the variables to define.
-    `with_loading` replaces it by code that reads files.
+    `with_loading` replaces this comment by code that reads files.
     """
     return "\n".join(
         [
@@ -36,7 +36,7 @@ def code_lines(request: Request, *, is_held_out: bool, is_weighted: bool = False
 
 
 def with_loading(code: str, loading: Sequence[str]) -> str:
-    """The code with lines that read the data, instead of a comment about variables to define."""
+    """Replace the comment about variables to define by code that reads the data."""
     comment, _, body = code.partition("\n\n")
     command = [line for line in comment.splitlines() if line.startswith(_COMMAND)]
     return "\n".join([*command, *loading, "", body])
@@ -104,12 +104,12 @@ def _final_fit(request: Request, is_held_out: bool, is_weighted: bool) -> Iterat
 
 
 def spelled(value: Any) -> str:
-    """A value as Python, without characters that would end a block of code or begin a tag."""
+    """Write a value as Python, without characters that would end a block of code or begin a tag."""
     return repr(value).replace("<", "\\x3c").replace("`", "\\x60")
 
 
 def _class_names(calibrator: Any) -> str:
-    """The classes to import: that of the calibrator, and that of the calibrator inside it."""
+    """Return the classes to import: the calibrator and its inner calibrator."""
     inner = calibrator.get_params(deep=False).get("calibrator")
     parts = [calibrator] if inner is None else [calibrator, inner]
     return ", ".join(sorted(type(part).__name__ for part in parts))

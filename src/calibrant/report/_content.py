@@ -1,4 +1,4 @@
-"""The content of a report: plain numbers and sentences, from which all its forms are rendered."""
+"""The content of a report: numbers and sentences, from which all formats are rendered."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from calibrant._output.results import ShortRepr
+from calibrant.report._risk_content import RiskCoverage
 
 SCHEMA = "calibrant.report/1"
 
@@ -38,7 +39,8 @@ class MetricRow:
 class Curve:
     """Bins of a reliability diagram: mean score, frequency, its exact 95% interval, and rows.
 
-    Empty bins are left out.
+    Empty bins are left out, and neighboring bins with few rows are merged. ``band_low`` and
+    ``band_high`` contain the frequency of a calibrated model with probability 95%.
     """
 
     score: tuple[float, ...]
@@ -46,6 +48,8 @@ class Curve:
     low: tuple[float, ...]
     high: tuple[float, ...]
     count: tuple[float, ...]
+    band_low: tuple[float, ...] = ()
+    band_high: tuple[float, ...] = ()
 
     def bins(self) -> Iterator[tuple[float, float, float, float, float]]:
         """The numbers of each bin."""
@@ -57,7 +61,7 @@ class Reliability:
     """A reliability diagram of a type of calibration.
 
     ``column`` is the column of the class if the type has a diagram per class. ``question``
-    describes the diagram.
+    describes the diagram. ``rows_before`` and ``rows_after`` are rows per bin of equal width.
     """
 
     notion: str
@@ -65,6 +69,21 @@ class Reliability:
     question: str
     before: Curve
     after: Curve
+    rows_before: tuple[float, ...] = ()
+    rows_after: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The figures of the first screen; pairs are before and after calibration.
+
+    ``reduction`` is the reduction in log-loss with its confidence interval.
+    """
+
+    confidence: tuple[float, float]
+    accuracy: tuple[float, float]
+    log_loss: tuple[float, float]
+    reduction: Estimate
 
 
 @dataclass(frozen=True)
@@ -80,7 +99,7 @@ class KsGraph:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """A class: its rows, rows predicted as this class, and its ECEs before and after."""
+    """A class with its rows, the rows predicted as this class, and its ECEs before and after."""
 
     column: int
     name: str
@@ -103,7 +122,7 @@ TEST_COLUMNS = (
     *("p-value before", "p-value after", "Null hypothesis"),
 )
 GUARANTEE_COLUMNS = ("Predicted class", "Probability", "Lower", "Upper", "Rows")
-"""Labels of the columns of tables; `calibrant.report._glossary` explains them."""
+"""Labels of the columns of tables, which `calibrant.report._glossary` explains."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +136,7 @@ class Decomposition:
 
 @dataclass(frozen=True)
 class CheckRow:
-    """A test of calibration, before and after.
+    """Result of a calibration test before and after calibration.
 
     ``expected`` is the mean of the statistic for a calibrated model. ``p_holm`` is the p-value
     adjusted for all tests of the report (Holm). After cross-fitting ``guarantee_after`` is
@@ -140,6 +159,20 @@ class CheckRow:
 
 
 @dataclass(frozen=True)
+class DetectableNote:
+    """The smallest overconfidence that a test of these rows detects with probability ``power``.
+
+    ``gap`` is mean confidence minus accuracy. Both numbers are None if no overconfidence is
+    detected so often.
+    """
+
+    gap: float | None
+    temperature: float | None
+    power: float
+    text: str
+
+
+@dataclass(frozen=True)
 class GuaranteeNote:
     """A guarantee in a sentence and a table.
 
@@ -153,7 +186,7 @@ class GuaranteeNote:
 
 @dataclass(frozen=True)
 class MapTable:
-    """A table of the fitted calibrator or of groups."""
+    """A table of the fitted calibrator."""
 
     caption: str
     header: tuple[str, ...]
@@ -161,8 +194,31 @@ class MapTable:
 
 
 @dataclass(frozen=True)
+class GroupCharts:
+    """Gap with its interval and reliability curve of a group, before and after calibration."""
+
+    name: str
+    gap_before: Estimate
+    gap_after: Estimate
+    before: Curve
+    after: Curve
+
+
+@dataclass(frozen=True)
+class GroupNote:
+    """Table and charts of groups; ``text`` explains them and states the finding of the test."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    text: str = ""
+    gap_title: str = ""
+    charts: tuple[GroupCharts, ...] = ()
+
+
+@dataclass(frozen=True)
 class MapNote:
-    """The fitted calibrator in words and numbers."""
+    """Description of the fitted calibrator in sentences and numbers."""
 
     name: str
     text: str
@@ -171,30 +227,40 @@ class MapNote:
 
 @dataclass(frozen=True, repr=False)
 class Report(ShortRepr):
-    """The content of a report; `calibrant.report.summarize` returns it.
+    """The content of a report, returned by `calibrant.report.summarize`.
 
-    Print `action` and `verdict`, or write the whole report by `save`. In a notebook the report is
-    displayed as a page.
+    Print `action` and `verdict`, or write the whole report with `save`. A notebook displays the
+    report as a page.
 
     Attributes
     ----------
     action, advice : str
-        What to do, and how certain it is: "good", "mixed" or "bad".
+        The recommendation, and how certain it is: "good", "mixed" or "bad".
     verdict : str
-        The effect of calibration on held-out rows in sentences; ``judgement`` is the same as
-        "good", "mixed" or "bad".
+        Sentences about the effect of calibration on held-out rows.
+    conclusion : str
+        The effect of calibration on held-out rows: "good", "mixed" or "bad".
+    headline : Headline
+        Mean confidence, accuracy and log-loss, before and after calibration.
     metrics : tuple of MetricRow
         Measures before and after calibration.
     tests : tuple of CheckRow
         Tests of calibration.
+    detectable : DetectableNote
+        The smallest error that these tests could have detected.
+    selective : RiskCoverage or None
+        Error rates of the most confident rows with upper bounds; None if there are weights.
     guarantee : GuaranteeNote or None
-        Guarantee of top-label histogram binning; None if there are too few rows or weights.
+        Guarantee of top-label histogram binning. None if there are too few rows, or if rows have
+        weights.
     map : MapNote
         Description of the fitted calibrator.
     how : tuple of str
-        How the figures were computed.
+        Sentences about the computation of the figures.
     code : str
         Python code that reproduces the figures.
+    created, method, data_sha256 : str
+        Date of the report, name of the method, and digest of the data file if there is one.
 
     See Also
     --------
@@ -206,24 +272,30 @@ class Report(ShortRepr):
     action: str
     advice: str
     verdict: str
-    judgement: str
+    conclusion: str
     n_samples: float
     n_classes: int
     classes: tuple[str, ...]
+    headline: Headline
     metrics: tuple[MetricRow, ...]
     reliability: tuple[Reliability, ...]
     ks: KsGraph
     per_class: tuple[ClassRow, ...]
     decomposition: Decomposition
     tests: tuple[CheckRow, ...]
+    detectable: DetectableNote
+    selective: RiskCoverage | None
     guarantee: GuaranteeNote | None
     map: MapNote
     warnings: tuple[str, ...]
     how: tuple[str, ...]
     code: str
     version: str
-    groups: MapTable | None = None
+    groups: GroupNote | None = None
     is_weighted: bool = False
+    created: str = ""
+    method: str = ""
+    data_sha256: str = ""
 
     def _repr_html_(self) -> str:
         from calibrant.report._html import to_html  # here, because _html imports this module

@@ -1,4 +1,4 @@
-"""A fitted calibrator in words and tables, with one function per kind of calibrator."""
+"""Describe fitted calibrators in sentences and tables, with one function per kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant._typing import FloatArray
 from calibrant.base import BaseBinaryCalibrator, Calibrator
-from calibrant.base._words import plain_words
+from calibrant.base.description import describe_settings
 from calibrant.multiclass import (
     DirichletCalibration,
     MatrixScaling,
@@ -33,7 +33,7 @@ def describe(model: Any, classes: Sequence[str]) -> MapNote:
     """
     if not isinstance(model, Calibrator):
         name = type(model).__name__
-        return MapNote(name, f"A fitted {name}. {plain_words(model)}")
+        return MapNote(name, f"A fitted {name}. {describe_settings(model)}")
     return MapNote(_name(model), _text(model, classes), tuple(_tables(model, classes)))
 
 
@@ -55,10 +55,10 @@ def _text(model: Calibrator, classes: Sequence[str]) -> str:
 def _own_text(model: Calibrator) -> str:
     """The sentences of a calibrator without its reduction in log-loss.
 
-    `AutoCalibration` cross-validates on its calibration rows. Its figure would differ from that of
-    the verdict, which is for the rows of the report.
+    `AutoCalibration` cross-validates on its calibration rows. Its reduction would differ from that
+    of the verdict, which is for the rows of the report.
     """
-    text = model._words()
+    text = model._description()
     gain = model.gain_ if isinstance(model, AutoCalibration) else None
     if gain is None:
         return text
@@ -74,7 +74,7 @@ def _members(model: Any) -> list[Any]:
 
 @singledispatch
 def _tables(model: Any, classes: Sequence[str]) -> Iterable[MapTable]:
-    """Tables of fitted parameters; most kinds of calibrators have none."""
+    """Return tables of fitted parameters. Most kinds of calibrators have none."""
     return ()
 
 
@@ -118,7 +118,7 @@ def _matrix_tables(
     )
     return (
         MapTable(
-            f"Matrix {name} with one row per calibrated class, and {last_name.lower()}",
+            f"Matrix {name} (one row per calibrated class) and {last_name.lower()}",
             ("Class", *classes, last_name),
             rows,
         ),

@@ -20,7 +20,7 @@ from calibrant._typing import FloatArray, IntArray
 from calibrant.inference import Gain, Interval, LossMoments
 from calibrant.inference._confidence_gap import gap_interval
 from calibrant.metrics import Evaluation, MetricAccumulator
-from calibrant.metrics._ks import KsPath, ks_path
+from calibrant.metrics.ks import KsPath, ks_path
 from calibrant.notions import as_notion
 from calibrant.report._charts import class_rows, ks_graph, reliability, tables_of
 from calibrant.report._content import ClassRow, KsGraph, Reliability
@@ -34,7 +34,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """Results for all rows; pairs are before and after calibration."""
+    """Results for all rows. Pairs are before and after calibration."""
 
     n_samples: float
     evaluations: tuple[Evaluation, ...]
@@ -47,7 +47,7 @@ class Findings:
     ks: KsGraph
     per_class: tuple[ClassRow, ...]
     cell_shares: tuple[float | None, ...]
-    """Share of the rows in the fullest cell; None if the KS error was computed from the rows."""
+    """Share of the rows in the fullest cell, or None if the KS error was computed from the rows."""
 
 
 def evaluate_rows(
@@ -88,10 +88,10 @@ class _SumRule(NamedTuple):
     places: IntArray | None
 
     def sums(self, chunk: ArraySample) -> tuple[Any, ...]:
-        """All sums of a chunk.
+        """Compute all sums of a chunk.
 
-        They are an accumulator before and after, moments of the log-loss and of `_columns_of`, the
-        weight of each fold, and the drawn rows.
+        The result contains an accumulator before and after, moments of the log-loss and of
+        `_columns_of`, the weight of each fold, and the drawn rows.
         """
         after = chunk.columns[0]
         rows = DrawnRows(chunk.u[:], after, chunk.y, chunk.weight)
@@ -99,7 +99,7 @@ class _SumRule(NamedTuple):
         return (
             self._accumulate(chunk),
             self._accumulate(chunk.with_scores(after)),
-            LossMoments.of_rows(np.stack(losses[:2]), rows.weight),  # log-loss is the first score
+            LossMoments.of_rows(np.stack(losses[:2]), rows.weight),  # the first score is log-loss
             LossMoments.of_rows(_columns_of(rows, losses), rows.weight),
             np.bincount(self.fold_of(chunk), rows.weight, self.n_folds),
             draw_rows(self.places, chunk, rows),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,11 @@ from sklearn.base import clone
 from calibrant._crossfit.members import fit_folds, fit_on, proba_blocks, proba_of
 from calibrant._data.read import as_sample
 from calibrant._data.sample import ArraySample, Sample
+from calibrant._output.progress import next_step
 from calibrant._typing import AnyArray, FloatArray
 from calibrant.base import Calibrator
-from calibrant.base._outcome import convergence_note
-from calibrant.base._training import summarize_training
+from calibrant.base.outcome import convergence_note
+from calibrant.base.training import summarize_training
 from calibrant.multiclass import Identity
 from calibrant.report._request import Request
 from calibrant.report._rows import FoldOf, ReportRows, first_fold
@@ -25,14 +27,14 @@ from calibrant.selection.methods import needs_rows
 
 
 class Predictor(NamedTuple):
-    """Predict every row by the fit of the fold that holds it out."""
+    """Predict every row with the calibrator of the fold that holds out the row."""
 
     fits: Sequence[Any]
     fold_of: FoldOf
     inputs: str
 
     def predict(self, chunk: ArraySample) -> ArraySample:
-        """The probabilities of a chunk before calibration, with those after it as first column."""
+        """Return a chunk before calibration, with the probabilities after it as first column."""
         scores = chunk.u[:]
         rows = chunk.with_scores(self._before(scores))
         rows.columns = (self._after(scores, chunk), *chunk.columns)
@@ -48,7 +50,7 @@ class Predictor(NamedTuple):
         fold, proba = self.fold_of(chunk), np.empty(scores.shape)
         for number, fit in enumerate(self.fits):
             rows = np.flatnonzero(fold == number)
-            for part, block in proba_blocks(fit, scores, self.inputs, rows):
+            for part, block in proba_blocks(fit, scores, self.inputs, rows, chunk.columns):
                 proba[rows[part]] = block
         return proba
 
@@ -69,10 +71,10 @@ def after_of(chunk: ArraySample) -> ArraySample:
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """The fitted calibrator, and how held-out rows are predicted.
+    """The fitted calibrator, and the fits that predict held-out rows.
 
-    ``class_weights`` are those of the rows that the calibrator was fitted on. ``notes`` are
-    warnings about the fits. ``chunked_note`` describes differences of a fit to chunked rows.
+    ``class_weights`` are those of the training rows. ``notes`` are warnings about the fits.
+    ``chunked_note`` describes differences of a fit to chunked rows.
     """
 
     model: Any
@@ -94,10 +96,13 @@ def fit_rows(rows: ReportRows, training: ReportRows | None, request: Request) ->
     if request.is_fitted:
         return _given_fit(calibrator, rows, inputs)
     fitted = rows if training is None else training
+    next_step("Fitting the calibrator")
     model = _fit_model(calibrator, fitted.sample, inputs)
     if training is None:
         folds = rows.cut_folds(request.cv, request.seed)
-        predictor = Predictor(fit_folds(calibrator, folds.plan, inputs), folds.fold_of, inputs)
+        start = partial(next_step, "Fitting on folds")
+        fits = fit_folds(calibrator, folds.plan, inputs, start)
+        predictor = Predictor(fits, folds.fold_of, inputs)
         fold_fits = predictor.fits
     else:
         predictor, fold_fits = Predictor([model], first_fold, inputs), []
@@ -115,7 +120,7 @@ def fit_rows(rows: ReportRows, training: ReportRows | None, request: Request) ->
 
 
 def _given_fit(model: Any, rows: ReportRows, inputs: str) -> Fits:
-    """Fits with a calibrator that was fitted before, on other rows."""
+    """Return fits with a calibrator that was already fitted on other rows."""
     training = vars(model).get("training_")
     weights = rows.sample.class_weights if training is None else np.array(training.class_weights)
     predictor = Predictor([model], first_fold, inputs)
@@ -128,7 +133,9 @@ def _fit_model(calibrator: Any, sample: Sample, inputs: str) -> Any:
     model = fit_on(clone(calibrator), sample, inputs)
     # Some descriptions use these losses to state whether the fit is significant.
     if isinstance(model, Calibrator):
-        training = summarize_training(sample, inputs, model._log_true_of)
+        training = summarize_training(
+            sample, inputs, model._log_true_of, with_columns=model._uses_columns
+        )
         if training is not None:
             model.training_ = training
     return model

@@ -1,4 +1,4 @@
-"""The terms of a report and their explanations: one table for all measures, tests and columns."""
+"""The terms of a report and their explanations, for all measures, tests and columns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from calibrant.report._content import (
     TEST_COLUMNS,
     Report,
 )
+from calibrant.report._risk_content import RISK_COLUMNS
 
 MEASURES = {
     "accuracy": "Share of rows whose predicted class is the true class.",
@@ -23,22 +24,23 @@ MEASURES = {
     "top-label-l2": "Root mean squared difference between confidence and accuracy in bins of each "
     "predicted class, corrected for sampling noise. 0 is perfect.",
     "conf_ece": "Expected calibration error: mean absolute difference between confidence and "
-    "accuracy in bins, weighted by rows. 0 is perfect, but sampling noise makes it positive.",
+    "accuracy in bins, weighted by rows. 0 is perfect, but sampling noise makes the error "
+    "positive.",
     "cw_ece": "Expected calibration error of the probability of each class, averaged over classes. "
-    "Sampling noise makes it positive.",
+    "Sampling noise makes the error positive.",
     "tl_ece": "Expected calibration error of the confidence among the rows of each predicted "
-    "class, averaged over rows. Sampling noise makes it positive.",
+    "class, averaged over rows. Sampling noise makes the error positive.",
     "mce": "Maximum calibration error: largest absolute difference between confidence and accuracy "
-    "in any bin. A bin with few rows can determine it.",
+    "in any bin. A bin with few rows can determine the maximum.",
     "ks": "Largest absolute value of the cumulative difference between confidence and correctness, "
-    "with rows ordered by confidence. It needs no bins.",
-    "confidence_on_errors": "Mean confidence of the rows that are predicted incorrectly.",
-    "doubt_on_correct": "Mean of 1 - confidence of the rows that are predicted correctly.",
-    "averaged_two_bin_error": "Squared mean errors of the rows below and above a threshold of the "
-    "probability, averaged over thresholds and classes. The true probabilities minimize it in "
-    "expectation.",
-    "cutoff_calibration_error": "Largest benefit per row, for benefits between 0 and 1, that a "
-    "different threshold of the confidence could add. Sampling noise makes it positive.",
+    "with rows ordered by confidence. The error needs no bins.",
+    "confidence_on_errors": "Mean confidence on incorrect predictions.",
+    "doubt_on_correct": "Mean of 1 - confidence on correct predictions.",
+    "averaged_two_bin_error": "A threshold divides the rows of a class into two bins. The error is "
+    "the squared calibration error of the bins, averaged over thresholds and classes. The true "
+    "probabilities minimize this error in expectation.",
+    "cutoff_calibration_error": "Largest benefit per row from a different confidence threshold, if "
+    "the benefits of decisions lie between 0 and 1. Sampling noise makes the error positive.",
 }
 """Explanations of measures by the name of the metric."""
 
@@ -49,21 +51,22 @@ TESTS = {
     "from the predicted probabilities.",
     "tl_ece": "Compares the top-label ECE with its values for simulated labels that are drawn from "
     "the predicted probabilities.",
-    "predicted-class": "Compares mean confidence and accuracy among the rows of each predicted "
-    "class; the statistic is the largest difference in standard errors.",
+    "predicted-class": "Compares mean confidence and accuracy for each predicted class. The "
+    "statistic is the largest difference in standard errors.",
     "kernel": "Tests all probabilities of a row at once by a kernel calibration error. The "
-    "statistic is unbiased, so it can be negative.",
+    "statistic is unbiased, so its value can be negative.",
 }
 """Explanations of tests by their name."""
 
 COLUMNS = {
-    "Measure": "Quantity that is compared before and after calibration.",
+    "Measure": "Name of the measure.",
     "Before": "Value for the original probabilities.",
     "After": "Value for the calibrated probabilities of held-out rows.",
-    "Note": "How the value or its 95% confidence interval (CI) was computed.",
+    "Note": "Information on the value and its 95% confidence interval (CI).",
     "Stage": "Before or after calibration.",
     "Mean probability": "Mean predicted probability of the rows in a bin.",
-    "Observed frequency": "Share of the rows in a bin for which the event occurred.",
+    "Observed frequency": "Share of the rows in a bin with the class, or with a correct "
+    "prediction.",
     "Lower": "Lower end of the 95% confidence interval.",
     "Upper": "Upper end of the 95% confidence interval.",
     "Rows": "Number of rows, or the sum of their weights.",
@@ -71,9 +74,9 @@ COLUMNS = {
     "Predicted rows": "Number of rows for which the class has the highest probability.",
     "Class-wise ECE before": "ECE of the probability of this class, before calibration.",
     "Class-wise ECE after": "ECE of the probability of this class, after calibration.",
-    "Top-label ECE before": "ECE of the confidence in rows that are predicted as this class, "
-    "before calibration.",
-    "Top-label ECE after": "ECE of the confidence in rows that are predicted as this class, after "
+    "Top-label ECE before": "ECE of the confidence in rows predicted as this class, before "
+    "calibration.",
+    "Top-label ECE after": "ECE of the confidence in rows predicted as this class, after "
     "calibration.",
     "Test": "Test of the hypothesis that the probabilities are calibrated.",
     "Statistic before": "Test statistic of the original probabilities.",
@@ -81,10 +84,16 @@ COLUMNS = {
     "Statistic after": "Test statistic of the calibrated probabilities.",
     "Expected after": "Mean of the statistic if the calibrated probabilities were exact.",
     "p-value before": "Probability of a statistic at least this large if the original "
-    "probabilities were calibrated; adjusted for the number of tests (Holm).",
-    "p-value after": "The same for the calibrated probabilities.",
-    "Null hypothesis": "Hypothesis that a small p-value rejects, and the validity of the p-value: "
-    "exact, valid in finite samples (never too small), asymptotic (for many rows) or heuristic.",
+    "probabilities were calibrated. The p-value is adjusted for the number of tests (Holm).",
+    "p-value after": "Probability of a statistic at least this large if the probabilities after "
+    "calibration were exact. The p-value is adjusted for the number of tests (Holm).",
+    "Null hypothesis": "Hypothesis that a small p-value rejects. A p-value is exact, valid in "
+    "finite samples (never too small), asymptotic (for many rows) or heuristic.",
+    "Error rate of answers": "Largest share of wrong predictions among the answered rows.",
+    "Answered before": "Largest share of rows, the most confident ones, that are proved to have at "
+    "most this error rate before calibration.",
+    "Answered after": "Largest share of rows, the most confident ones, that are proved to have at "
+    "most this error rate after calibration.",
     "Predicted class": "Class that the guaranteed calibrator predicts.",
     "Probability": "Probability that the guaranteed calibrator reports for this class.",
     "Group": "Value of the group columns.",
@@ -109,8 +118,8 @@ GENERAL = {
     "Cross-fitting": "The rows are split into folds, and each fold is predicted by a calibrator "
     "that was fitted on the other folds.",
     "Calibration (of log-loss)": "Part of the log-loss that cross-fitted structured scaling "
-    "removes. Sampling noise can make it negative.",
-    "Refinement": "Part of the log-loss that remains after this correction.",
+    "removes. Sampling noise can make this part negative.",
+    "Refinement": "Part of the log-loss that remains after cross-fitted structured scaling.",
     "95% CI": "95% confidence interval.",
 }
 """Terms that every report uses."""
@@ -126,9 +135,10 @@ def glossary(report: Report) -> tuple[tuple[str, str], ...]:
 
 
 def column_labels(report: Report) -> tuple[str, ...]:
-    """Labels of all columns of a report, without those that are names of classes."""
+    """Return the labels of all columns of a report, without names of classes."""
     labels = [*METRIC_COLUMNS, *CURVE_COLUMNS, *CLASS_COLUMNS]
     labels += [] if report.groups is None else report.groups.header
+    labels += [] if report.selective is None else RISK_COLUMNS
     labels += TEST_COLUMNS
     labels += [] if report.guarantee is None else GUARANTEE_COLUMNS
     for table in report.map.tables:

@@ -2,30 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from calibrant._data.sample import Sample
 from calibrant._output.numbers import format_interval, format_number
-from calibrant.metrics import GroupEvaluation
-from calibrant.metrics._groups import evaluate_groups
-from calibrant.report._content import MapTable
+from calibrant.metrics import GroupedEvaluation, GroupEvaluation
+from calibrant.metrics.groups import evaluate_groups, sum_groups
+from calibrant.report._charts import curves_of
+from calibrant.report._content import Curve, Estimate, GroupCharts, GroupNote
 
 HEADER = ("Group", "Rows", "Accuracy", "Gap before", "Gap after", "Finding after")
 
 _LEVEL = 0.95
+_CURVE_BINS = 8
+"""Bins of the small reliability diagrams; groups have fewer rows than the whole data."""
 
 
-def group_table(before: Sample, after: Sample, names: tuple[str, ...], n_bins: int) -> MapTable:
-    """One row per group: mean confidence minus accuracy with intervals, before and after.
+def group_note(
+    before: Sample, after: Sample, names: tuple[str, ...], n_bins: int, min_rows: float = 0
+) -> GroupNote:
+    """Mean confidence minus accuracy of each group with intervals, before and after, and charts.
 
-    The columns of the samples define the groups; ``names`` are the names of these columns.
+    The columns of the samples define the groups. ``names`` are the names of these columns.
     """
+    samples = before, after
     pair = [
-        evaluate_groups(sample, names, _LEVEL, inputs="proba", n_bins=n_bins)
-        for sample in (before, after)
+        evaluate_groups(sample, names, _LEVEL, inputs="proba", n_bins=n_bins, min_rows=min_rows)
+        for sample in samples
     ]
-    rows = tuple(_cells(*groups) for groups in zip(*pair, strict=True))
-    return MapTable(f"Groups by {', '.join(names)}. {pair[1].note()}", HEADER, rows)
+    curves = [dict(_curves(sample, names, pair[0])) for sample in samples]
+    groups = list(zip(*pair, strict=True))
+    return GroupNote(
+        f"Groups by {', '.join(names)}",
+        HEADER,
+        tuple(_cells(*both) for both in groups),
+        f"{_finding(*pair)} {pair[1].note(with_test=False)}".lstrip(),
+        pair[1].gap_title,
+        tuple(
+            GroupCharts(old.name, _estimate(old), _estimate(new), *(c[old.name] for c in curves))
+            for old, new in groups
+        ),
+    )
+
+
+def _finding(before: GroupedEvaluation, after: GroupedEvaluation) -> str:
+    """Conclusions of the test that no group differs; empty without a test."""
+    if before.difference is None or after.difference is None:
+        return ""
+    return (
+        f"Before calibration: {before.difference_sentence()} After calibration: "
+        f"{after.difference_sentence()}"
+    )
+
+
+def _curves(
+    sample: Sample, names: tuple[str, ...], groups: GroupedEvaluation
+) -> Iterator[tuple[str, Curve]]:
+    """Reliability curve of each group: of the confidence, or of the second of two classes."""
+    _, accumulators = sum_groups(sample, names, "proba", _CURVE_BINS, 0)
+    for name, accumulator in accumulators.items():
+        sums = accumulator._sums
+        assert sums is not None
+        is_binary = groups.overall.is_binary
+        table, claim = (sums.class_wise, 1) if is_binary else (sums.confidence, 0)
+        yield name, curves_of(table)[claim]
+
+
+def _estimate(group: GroupEvaluation) -> Estimate:
+    return Estimate(group.gap, group.gap_low, group.gap_high)
+
+
+def order_columns(columns: dict[str, Any], model: Any) -> dict[str, Any]:
+    """Group columns, those that a fitted model distinguishes first, in the order of its fit."""
+    first = () if model is None else vars(model).get("by_", ())
+    absent = [name for name in first if name not in columns]
+    if absent:
+        raise ValueError(
+            f"The model was fitted with groups by {', '.join(first)}, but by has no column "
+            f"{absent[0]!r}. Pass by=frame[{list(first)!r}]."
+        )
+    return {name: columns[name] for name in (*first, *columns)}
 
 
 def _cells(before: GroupEvaluation, after: GroupEvaluation) -> tuple[Any, ...]:

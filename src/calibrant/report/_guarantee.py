@@ -1,4 +1,4 @@
-"""The guarantee of a report, which is that of histogram binning on the same rows."""
+"""The guarantee of a report, which holds for histogram binning on the same rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from calibrant.report._rows import ReportRows
 from calibrant.report._weights import has_weights
 
 _MOST_BINS_SHOWN = 60
-"""Most rows of the table, those with the widest intervals."""
+"""Maximum number of rows of the table. Rows with the widest intervals are shown."""
 
 
 def guarantee_note(rows: ReportRows, labels: AnyArray, inputs: str) -> GuaranteeNote | None:
-    """The guarantee of top-label histogram binning; None if rows have weights or are too few."""
+    """Return the guarantee of top-label histogram binning, or None for weights or few rows."""
     if has_weights(rows.sample):
         return None
     binning = MulticlassToBinary(

@@ -1,4 +1,4 @@
-"""How the numbers of a report were computed, in sentences."""
+"""Describe in sentences how the numbers of a report were computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calibrant.report._weights import weight_sentences
 
 _HEURISTIC = (
     "P-values after cross-fitting are heuristic, because the label of a row was used to fit the "
-    "calibrators of other rows. Pass separate rows to fit on for valid p-values."
+    "calibrators of other rows. Fit on separate rows to get valid p-values."
 )
 
 _GUARANTEE = (
@@ -25,7 +25,10 @@ _GUARANTEE = (
 
 
 def how_sentences(case: Case, original: Sample) -> tuple[str, ...]:
-    """How a report was computed; ``original`` is the sample with the weights of the user."""
+    """Describe how a report was computed.
+
+    ``original`` is the sample with the weights of the user.
+    """
     request = case.request
     sentences = (
         _how_fitted(case),
@@ -65,9 +68,8 @@ def _how_fitted(case: Case) -> str:
         )
     return (
         f"The method {method} was cross-fitted in {case.fits.n_folds} folds. All figures are for "
-        f"held-out predictions: each of the {n_samples:,.0f} rows is predicted by a fit on the "
-        "other folds. "
-        "The calibrator that this report describes is fitted on all rows."
+        f"held-out predictions: a fit on the other folds predicts each of the {n_samples:,.0f} "
+        "rows. The calibrator that this report describes was fitted on all rows."
     )
 
 
@@ -79,7 +81,7 @@ def _how_many_tested(case: Case) -> str:
 
 
 def _how_to_write(model: Any) -> str:
-    """Text for a paper; empty for a calibrator of another package."""
+    """Return text for a paper. The text is empty for a calibrator of another package."""
     if not isinstance(model, Calibrator):
         return ""
     references = " ".join(["", "References:", *cited]) if (cited := references_of(model)) else ""
@@ -87,7 +89,7 @@ def _how_to_write(model: Any) -> str:
 
 
 def _how_chunked(case: Case) -> tuple[str, ...]:
-    """Which figures use all rows, and which use drawn rows."""
+    """State which figures use all rows, and which use drawn rows."""
     if case.has_all_rows:
         return ()
     before, after = case.findings.cell_shares
@@ -99,7 +101,7 @@ def _how_chunked(case: Case) -> tuple[str, ...]:
         "The KS error is computed from rows that are counted in cells of similar confidence. It is "
         f"too small by at most {before:.1e} before and {after:.1e} after calibration, the largest "
         "share of rows in a cell.",
-        "L2 errors, the guarantee, two-bin and cutoff errors, and warnings about ties and zero "
-        f"probabilities use {len(case.drawn.y):,} rows, drawn at random. Tests and decomposition "
-        "use some of these rows.",
+        "L2 errors, the guarantee, risk and coverage, two-bin and cutoff errors, and warnings "
+        f"about ties and zero probabilities use {len(case.drawn.y):,} rows, drawn at random. Tests "
+        "and decomposition use some of these rows.",
     )

@@ -1,47 +1,54 @@
-"""A report as one self-contained HTML page. All strings of the user are escaped here."""
+"""A report as one self-contained HTML page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
-from importlib.resources import files
-from string import Template
-from typing import Any
 
-from calibrant._output.numbers import format_interval, format_number, format_p_value
-from calibrant._validation import printable, printable_lines
+from calibrant._output.numbers import format_number
+from calibrant._validation import printable_lines
 from calibrant.notions import as_notion
 from calibrant.report._charts import NOTIONS
-from calibrant.report._content import (
-    CLASS_COLUMNS,
-    CURVE_COLUMNS,
-    GUARANTEE_COLUMNS,
-    METRIC_COLUMNS,
-    TEST_COLUMNS,
-    ClassRow,
-    Estimate,
-    GuaranteeNote,
-    MetricRow,
-    Reliability,
-    Report,
+from calibrant.report._content import GroupNote, Reliability, Report
+from calibrant.report._drawings import (
+    decomposition_svg,
+    headline_svg,
+    ks_svg,
+    reliability_svg,
 )
-from calibrant.report._glossary import COLUMNS, MEASURES, TESTS, glossary
+from calibrant.report._glossary import glossary
+from calibrant.report._group_svg import curve_svgs, forest_svg
+from calibrant.report._markup import Markup, fill_page, joined, read_page, tag
+from calibrant.report._risk_section import risk_section
 from calibrant.report._sentences import (
+    audit_facts,
     decomposition_sentence,
-    facts,
+    diagram_sentence,
+    headline_sentence,
     ks_sentence,
     no_guarantee,
-    null_sentence,
+    reduction_sentence,
 )
-from calibrant.report._svg import counts_svg, decomposition_svg, ks_svg, reliability_svg
+from calibrant.report._tables import (
+    MOST_PRINTED,
+    checks_table,
+    class_table,
+    curve_table,
+    folded,
+    guarantee_tables,
+    metric_tables,
+    parameter_table,
+    plain_table,
+)
 
 _SECTIONS = {
     "verdict": "Verdict",
     "metrics": "Before and after",
-    "reliability": "Reliability",
+    "reliability": "Reliability by class",
     "classes": "Classes",
     "ks": "KS graph",
     "decomposition": "Decomposition",
+    "risk": "Risk and coverage",
     "tests": "Tests",
     "guarantee": "Guarantee",
     "map": "Calibrator",
@@ -49,267 +56,159 @@ _SECTIONS = {
     "code": "Code",
     "glossary": "Glossary",
 }
-_COUNTS_CAPTION = (
-    "The bars show the number of rows per bin of predicted probability, before and after "
-    "calibration."
+
+_PER_CLASS = NOTIONS[1:]
+"""Types of calibration with a diagram per class. The diagram of the confidence is at the top."""
+
+_FOREST_CAPTION = (
+    "Bars are 95% confidence intervals that hold for all groups together. A gap of zero means "
+    "that the group is calibrated on average."
 )
+_CURVES_TITLE = "Reliability of each group: observed frequency by predicted probability"
 
 MOST_DRAWN = 12
 """Largest number of diagrams of a type of calibration with one diagram per class."""
 
-MOST_PRINTED = 40
-"""Largest number of classes in the printed table, about a page; report.css has the same number."""
-
 
 def to_html(report: Report) -> str:
-    """Return a report as a self-contained HTML page, which loads nothing from elsewhere.
+    """Return a report as a self-contained HTML page, which loads no other files.
 
     See Also
     --------
     render : Write a report to a file.
     """
-    parts = {
-        "name": _text(report.name),
-        "facts": _text(facts(report)),
-        "nav": "".join(f'<a href="#{key}">{title}</a>' for key, title in _SECTIONS.items()),
-        "fitted": _text(report.how[0]) if report.how else "",
-        "advice": _text(report.advice),
-        "action": _text(report.action),
-        "verdict": _text(report.verdict),
-        "warnings": _warnings(report.warnings),
-        "metrics": _metrics_table(report.metrics, report.judgement),
-        "notions": "".join(map(_radio, NOTIONS)),
-        "panels": "".join(_panels(report)),
-        "left_out": _left_out(report),
-        "classes": _class_table(report),
-        "groups": "" if report.groups is None else _map_table(report.groups),
-        "classes_left_out": _classes_left_out(report),
-        "ks": ks_svg(report.ks, ks_sentence(report)),
-        "decomposition": decomposition_svg(report.decomposition, decomposition_sentence(report)),
-        "ks_label": _text(ks_sentence(report)),
-        "decomposition_label": _text(decomposition_sentence(report)),
-        "tests": _test_table(report),
-        "guarantee": _guarantee(report.guarantee, no_guarantee(report)),
-        "map_name": _text(report.map.name),
-        "map_text": _text(report.map.text),
-        "map_tables": "".join(_map_table(table) for table in report.map.tables),
-        "how": "".join(f"<li>{_text(line)}</li>" for line in report.how),
-        "code": escape(printable_lines(report.code)),
-        "glossary": "".join(
-            f"<dt>{_text(term)}</dt><dd>{_text(text)}</dd>" for term, text in glossary(report)
+    return fill_page(
+        "report.html",
+        name=report.name,
+        facts=_facts(report),
+        nav=joined(tag("a", title, href=f"#{key}") for key, title in _SECTIONS.items()),
+        fitted=report.how[0] if report.how else "",
+        advice=report.advice,
+        action=report.action,
+        verdict=report.verdict,
+        headline=headline_svg(report.headline, headline_sentence(report)),
+        log_loss=_log_loss(report),
+        diagram=_figure(report.reliability[0], diagram_sentence(report)),
+        warnings=_warnings(report.warnings),
+        metrics=metric_tables(report.metrics, report.conclusion),
+        notions=joined(map(_radio, _PER_CLASS)),
+        panels=joined(_panels(report)),
+        left_out=_left_out(report),
+        classes=class_table(report),
+        groups="" if report.groups is None else _groups(report.groups),
+        classes_left_out=_classes_left_out(report),
+        ks=ks_svg(report.ks, ks_sentence(report)),
+        decomposition=decomposition_svg(report.decomposition, decomposition_sentence(report)),
+        ks_label=ks_sentence(report),
+        decomposition_label=decomposition_sentence(report),
+        risk=risk_section(report),
+        tests=checks_table(report),
+        detectable=report.detectable.text,
+        guarantee=_guarantee(report),
+        map_name=report.map.name,
+        map_text=report.map.text,
+        map_tables=joined(map(parameter_table, report.map.tables)),
+        how=joined(tag("li", line) for line in report.how),
+        # Lines of code stay lines; `tag` would join them.
+        code=Markup(escape(printable_lines(report.code))),
+        glossary=joined(
+            part for term, text in glossary(report) for part in (tag("dt", term), tag("dd", text))
         ),
-        "version": _text(report.version),
-        "css": read_page("static", "report.css"),
-        "js": read_page("static", "report.js"),
-    }
-    # Names are substituted once: a class may be called "$data".
-    return Template(read_page("templates", "report.html")).substitute(parts)
+        version=report.version,
+        js=read_page("static", "report.js"),
+    )
 
 
-def _text(value: str) -> str:
-    """Text of the user without tags, control characters and line breaks."""
-    return escape(printable(value))
+def _facts(report: Report) -> Markup:
+    """What an auditor asks for: size, date, method, version and digest."""
+    return joined(
+        tag("div", tag("dt", name), tag("dd", value)) for name, value in audit_facts(report)
+    )
 
 
-def read_page(folder: str, name: str) -> str:
-    """A template or a style of the pages of this package."""
-    return files("calibrant.report").joinpath(folder, name).read_text(encoding="utf-8")
+def _log_loss(report: Report) -> Markup:
+    """Log-loss before and after in large figures."""
+    before, after = map(format_number, report.headline.log_loss)
+    return joined(
+        [
+            tag("span", "Log-loss", class_="name"),
+            tag("span", before, class_="large before"),
+            tag("span", "→", class_="arrow", aria_label="becomes"),
+            tag("span", after, class_="large after"),
+            tag("span", reduction_sentence(report), class_="detail"),
+        ]
+    )
 
 
-def _panels(report: Report) -> Iterator[str]:
+def _panels(report: Report) -> Iterator[Markup]:
     """The diagrams with the largest errors of each type of calibration."""
-    for notion in NOTIONS:
+    for notion in _PER_CLASS:
         diagrams = [diagram for diagram in report.reliability if diagram.notion == notion]
-        yield from (_panel(diagram, report.classes) for diagram in diagrams[:MOST_DRAWN])
+        for diagram in diagrams[:MOST_DRAWN]:
+            assert diagram.column is not None
+            name = report.classes[diagram.column]
+            place = {"data_notion": notion, "data_column": diagram.column, "data_name": name}
+            yield tag("div", _figure(diagram, diagram.question), class_="panel", **place)
 
 
-def _panel(diagram: Reliability, classes: Sequence[str]) -> str:
-    question = printable(diagram.question)
-    name = "" if diagram.column is None else _text(classes[diagram.column])
-    column = "" if diagram.column is None else str(diagram.column)
-    chart = reliability_svg(diagram, f"Reliability diagram. {question}")
-    counts = counts_svg(diagram, f"{_COUNTS_CAPTION} {question}")
-    return (
-        f'<div class="panel" data-notion="{diagram.notion}" data-column="{column}" '
-        f'data-name="{name}"><div class="charts"><figure>{chart}<figcaption>{escape(question)}'
-        f"</figcaption></figure><figure>{counts}<figcaption>{_COUNTS_CAPTION}</figcaption>"
-        f"</figure></div><details><summary>Table of this diagram</summary>"
-        f'<div class="scroll">{_curve_table(diagram)}</div></details></div>'
-    )
+def _figure(diagram: Reliability, caption: str) -> Markup:
+    chart = reliability_svg(diagram, f"Reliability diagram. {caption}")
+    figure = tag("figure", chart, tag("figcaption", caption))
+    return joined([figure, folded("Table of this diagram", curve_table(diagram))])
 
 
-def _curve_table(diagram: Reliability) -> str:
-    rows = [
-        _head(when) + _numbers(*cells) + _number(count, _count_text)
-        for when, curve in (("before", diagram.before), ("after", diagram.after))
-        for *cells, count in curve.bins()
-    ]
-    return _table("Bins of the reliability diagram", CURVE_COLUMNS, rows)
-
-
-def _left_out(report: Report) -> str:
+def _left_out(report: Report) -> Markup:
     if report.n_classes <= MOST_DRAWN:
-        return ""
-    return (
-        f'<p class="hint">Only the {MOST_DRAWN} classes with the largest errors of '
-        f"{report.n_classes:,} classes are drawn. The table below lists all classes.</p>"
+        return Markup("")
+    return tag(
+        "p",
+        f"Only the {MOST_DRAWN} classes with the largest errors of {report.n_classes:,} classes "
+        "are drawn. The table below lists all classes.",
+        class_="hint",
     )
 
 
-def _classes_left_out(report: Report) -> str:
+def _classes_left_out(report: Report) -> Markup:
     if report.n_classes <= MOST_PRINTED:
-        return ""
-    return (
-        '<p class="hint">Classes with the largest errors come first. The printed page has the '
-        f"first {MOST_PRINTED} of {report.n_classes:,} classes.</p>"
+        return Markup("")
+    return tag(
+        "p",
+        "Classes with the largest errors come first. The printed page has the first "
+        f"{MOST_PRINTED} of {report.n_classes:,} classes.",
+        class_="hint",
     )
 
 
-def _warnings(lines: Sequence[str]) -> str:
+def _warnings(lines: Sequence[str]) -> Markup:
     if not lines:
-        return ""
-    items = "".join(f"<li>{_text(line)}</li>" for line in lines)
-    return (
-        '<section class="warnings" aria-label="Warnings"><h2>Warnings</h2>'
-        f"<ul>{items}</ul></section>"
+        return Markup("")
+    items = tag("ul", *(tag("li", line) for line in lines))
+    return tag("section", tag("h2", "Warnings"), items, class_="warnings", aria_label="Warnings")
+
+
+def _radio(notion: str) -> Markup:
+    checked = " checked" if notion == _PER_CLASS[0] else ""
+    button = Markup(f'<input type="radio" name="notion" value="{notion}"{checked}>')
+    return tag("label", button, as_notion(notion).title)
+
+
+def _guarantee(report: Report) -> Markup:
+    if report.guarantee is None:
+        return tag("p", no_guarantee(report))
+    return joined([tag("p", report.guarantee.text), guarantee_tables(report.guarantee)])
+
+
+def _groups(note: GroupNote) -> Markup:
+    """Table and charts of groups."""
+    curves = (
+        tag("figure", chart, tag("figcaption", name)) for name, chart in curve_svgs(note.charts)
     )
-
-
-def _radio(notion: str) -> str:
-    checked = " checked" if notion == NOTIONS[0] else ""
-    title = _text(as_notion(notion).title)
-    return f'<label><input type="radio" name="notion" value="{notion}"{checked}>{title}</label>'
-
-
-def _table(caption: str, titles: Sequence[str], rows: Iterable[str], note: str = "") -> str:
-    """A table with sortable columns: the first one holds text, the others numbers.
-
-    ``note`` is the label of a last column of sentences. Column labels have a tooltip.
-    """
-    kinds = zip(titles, ("text", *["number"] * (len(titles) - 1)), strict=True)
-    notes = [(note, "note")] if note else []
-    heads = "".join(_column_head(title, kind) for title, kind in (*kinds, *notes))
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    hidden = f'<caption class="hidden">{_text(caption)}</caption>'
-    return f"<table>{hidden}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _column_head(title: str, kind: str) -> str:
-    tooltip = _tooltip(COLUMNS.get(title, ""))
-    button = f'<button type="button">{_text(title)}</button>'
-    return f'<th scope="col" class="{kind}"{tooltip}>{button}</th>'
-
-
-def _head(text: str, tooltip: str = "") -> str:
-    return f'<th scope="row"{_tooltip(tooltip)}>{_text(text)}</th>'
-
-
-def _tooltip(text: str) -> str:
-    return f' title="{_text(text)}"' if text else ""
-
-
-def _number(value: float | None, show: Callable[[float], str] = format_number) -> str:
-    if value is None:
-        return '<td class="number" data-value="">-</td>'
-    return f'<td class="number" data-value="{value!r}">{show(value)}</td>'
-
-
-def _numbers(*values: float | None, show: Callable[[float], str] = format_number) -> str:
-    return "".join(_number(value, show) for value in values)
-
-
-def _count_text(count: float) -> str:
-    return f"{count:,.0f}"
-
-
-def _metrics_table(rows: Sequence[MetricRow], effect: str) -> str:
-    cells = [
-        _head(row.title, MEASURES[row.name])
-        + _estimate(row.before, "")
-        + _estimate(row.after, _change(row, effect))
-        + f'<td class="note">{_text(row.note)}</td>'
-        for row in rows
-    ]
-    *titles, note = METRIC_COLUMNS
-    return _table("Before and after calibration", titles, cells, note)
-
-
-def _estimate(estimate: Estimate, kind: str) -> str:
-    interval = ""
-    if estimate.low is not None and estimate.high is not None:
-        ends = format_interval(estimate.low, estimate.high)
-        interval = f'<span class="interval">{ends}</span>'
-    value = f'<span class="{kind}">{format_number(estimate.value)}</span>'
-    return f'<td class="number" data-value="{estimate.value!r}">{value}{interval}</td>'
-
-
-def _change(row: MetricRow, effect: str) -> str:
-    """Whether a number is shown as better or worse, which requires a significant change."""
-    # The paired interval of the change has more power than a comparison of two intervals.
-    if row.name == "log_loss":
-        return {"good": "better", "bad": "worse"}.get(effect, "")
-    low, high = _apart(row.before, row.after)
-    if row.better == "neither" or not (low or high):
-        return ""
-    return "better" if high == (row.better == "higher") else "worse"
-
-
-def _apart(before: Estimate, after: Estimate) -> tuple[bool, bool]:
-    """Whether the interval after calibration lies below, and above, the interval before."""
-    if before.low is None or before.high is None or after.low is None or after.high is None:
-        return False, False
-    return after.high < before.low, after.low > before.high
-
-
-def _class_table(report: Report) -> str:
-    rows = [
-        _head(row.name)
-        + _numbers(row.rows, row.predicted, show=_count_text)
-        + _numbers(row.class_before, row.class_after, row.top_before, row.top_after)
-        for row in _ordered(report)
-    ]
-    table = _table("Calibration error of each class", CLASS_COLUMNS, rows)
-    return table.replace("<table>", '<table class="many">', 1)
-
-
-def _ordered(report: Report) -> Sequence[ClassRow]:
-    """Classes by column; if there are many, those with the largest errors first."""
-    if report.n_classes <= MOST_PRINTED:
-        return report.per_class
-    return sorted(report.per_class, key=lambda row: -row.class_before)
-
-
-def _test_table(report: Report) -> str:
-    *titles, note = TEST_COLUMNS
-    rows = [
-        _head(test.title, TESTS[test.name])
-        + _numbers(test.statistic_before, test.expected_before)
-        + _numbers(test.statistic_after, test.expected_after)
-        + _numbers(test.p_holm_before, test.p_holm_after, show=format_p_value)
-        + f'<td class="note">{_text(null_sentence(test))}</td>'
-        for test in report.tests
-    ]
-    return _table("Tests of calibration", titles, rows, note)
-
-
-def _guarantee(note: GuaranteeNote | None, otherwise: str) -> str:
-    if note is None:
-        return f"<p>{_text(otherwise)}</p>"
-    rows = [
-        _head(name) + _numbers(value, low, high) + _number(count, _count_text)
-        for name, value, count, low, high in note.bins
-    ]
-    table = _table("Guaranteed bounds of the true frequency", GUARANTEE_COLUMNS, rows)
-    return f'<p>{_text(note.text)}</p><div class="scroll tall">{table}</div>'
-
-
-def _map_table(table: Any) -> str:
-    rows = ["".join(_cell(value) for value in row) for row in table.rows]
-    return (
-        f"<h3>{_text(table.caption)}</h3><div "
-        f'class="scroll">{_table(table.caption, table.header, rows)}</div>'
+    return joined(
+        [
+            plain_table(note),
+            tag("p", note.text),
+            tag("figure", forest_svg(note), tag("figcaption", _FOREST_CAPTION)),
+            tag("h3", _CURVES_TITLE),
+            tag("div", *curves, class_="small"),
+        ]
     )
-
-
-def _cell(value: Any) -> str:
-    return _head(value) if isinstance(value, str) else _number(value)

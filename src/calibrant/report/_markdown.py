@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from calibrant._output.numbers import format_interval, format_number, format_p_value
+from calibrant._output.numbers import format_interval, format_number, format_p_value, format_percent
 from calibrant._validation import printable_lines
 from calibrant.report._content import (
     CLASS_COLUMNS,
@@ -19,12 +19,14 @@ from calibrant.report._content import (
     Report,
 )
 from calibrant.report._glossary import glossary
+from calibrant.report._risk_content import RISK_COLUMNS
 from calibrant.report._sentences import (
+    audit_facts,
     decomposition_sentence,
-    facts,
     ks_sentence,
     no_guarantee,
     null_sentence,
+    risk_sentence,
 )
 from calibrant.selection._table import markdown_table, plain
 
@@ -38,7 +40,7 @@ def to_markdown(report: Report) -> str:
     """
     blocks = [
         f"# Calibration report: {plain(report.name)}",
-        facts(report),
+        "; ".join(f"{name}: {plain(value)}" for name, value in audit_facts(report)),
         f"**{plain(report.action)}** {plain(report.verdict)}",
         *_listed("Warnings", report.warnings),
         "## Before and after",
@@ -50,15 +52,18 @@ def to_markdown(report: Report) -> str:
         *_groups(report),
         "## Cumulative difference and decomposition",
         f"{ks_sentence(report)} {decomposition_sentence(report)}",
+        "## Risk and coverage",
+        *_risk(report),
         "## Tests",
         _test_table(report),
+        plain(report.detectable.text),
         "## Guarantee",
         *([no_guarantee(report)] if report.guarantee is None else _guarantee(report.guarantee)),
         f"## Calibrator: {plain(report.map.name)}",
         plain(report.map.text),
         *(f"{plain(t.caption)}\n\n{_table(t.header, t.rows)}" for t in report.map.tables),
         *_listed("Methods", report.how),
-        "## Code to repeat it",
+        "## Code to reproduce the figures",
         f"```python\n{printable_lines(report.code)}\n```",
         "## Glossary",
         "\n".join(f"- **{plain(term)}**: {plain(text)}" for term, text in glossary(report)),
@@ -74,16 +79,28 @@ def _groups(report: Report) -> list[str]:
     if report.groups is None:
         return []
     table = _table(report.groups.header, report.groups.rows)
-    return ["## Groups", plain(report.groups.caption), table]
+    return ["## Groups", plain(f"{report.groups.caption}. {report.groups.text}"), table]
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table whose numbers have three significant digits; counts are integers."""
+    """Return a table whose numbers have three significant digits. Counts are integers."""
     return markdown_table(header, [[_shown(cell) for cell in row] for row in rows])
 
 
 def _shown(cell: Any) -> Any:
     return format_number(cell) if isinstance(cell, float) else cell
+
+
+def _risk(report: Report) -> list[str]:
+    if report.selective is None:
+        return [risk_sentence(report)]
+    rows = [
+        [f"at most {format_percent(risk)}", *map(format_percent, shares)]
+        for risk, *shares in report.selective.proved
+    ]
+    level = format_percent(report.selective.level)
+    note = f"The error rates of new rows are proved with {level} confidence, all of them together."
+    return [f"{risk_sentence(report)} {note}", _table(RISK_COLUMNS, rows)]
 
 
 def _guarantee(note: GuaranteeNote) -> list[str]:

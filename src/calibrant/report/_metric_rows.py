@@ -18,10 +18,10 @@ from calibrant.report._content import CheckRow, Estimate, MetricRow
 from calibrant.report._findings import LEVEL, Findings
 
 _LEAST_RESAMPLES = 50
-"""With fewer resamples the ends of a 95% interval would be single resamples."""
+"""Minimum number of resamples. With fewer, the ends of a 95% interval would be single resamples."""
 
 _BOOTSTRAP_SCORES = 2**25
-"""Largest number of scores of all resamples together; large data have fewer resamples."""
+"""Largest total number of scores of all resamples. Large data have fewer resamples."""
 
 _MEANS = ("accuracy", *SCORES)
 _NOTIONS = ("confidence", "class-wise", "top-label")
@@ -30,17 +30,16 @@ _MEASURES = ("averaged_two_bin_error", "cutoff_calibration_error")
 _NOTES = {
     "averaged_two_bin_error": "Squared error, mean over classes; minimized in expectation by the "
     "true probabilities",
-    "cutoff_calibration_error": "Largest benefit per row of a different threshold, for benefits "
-    "between 0 and 1; biased upward",
-    "mce": "Largest difference in any bin; bins with few rows can determine it",
+    "cutoff_calibration_error": "Largest benefit per row from a different threshold; biased upward",
+    "mce": "Largest difference in any bin; few rows can determine this maximum",
     "ks": "Largest cumulative difference; see the KS graph",
-    "confidence_on_errors": "Rows that are predicted incorrectly",
-    "doubt_on_correct": "Rows that are predicted correctly",
+    "confidence_on_errors": "Only rows with an incorrect prediction",
+    "doubt_on_correct": "Only rows with a correct prediction",
 }
 
 
 def metric_rows(case: Case, tests: Sequence[CheckRow]) -> tuple[MetricRow, ...]:
-    """All rows of the table; ``tests`` estimate the bias of binned errors."""
+    """Return all rows of the table. ``tests`` estimate the bias of binned errors."""
     evaluations, n_tested = case.findings.evaluations, len(case.tested.y)
     scope = f" for {n_tested:,} rows, smaller for all rows" if case.is_part_tested else ""
     return (

@@ -1,4 +1,4 @@
-"""A report as a file: HTML, Markdown or JSON."""
+"""Write a report as HTML, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def render(report: Report, path: str | os.PathLike[str]) -> None:
     ----------
     report : Report
     path : path
-        File to write. Its ending selects the form: .html, .md or .json.
+        File to write. Its extension selects the format: .html, .md or .json.
 
     See Also
     --------
@@ -31,7 +31,7 @@ def render(report: Report, path: str | os.PathLike[str]) -> None:
 
 
 def check_form(path: str | os.PathLike[str]) -> Callable[[Report], str]:
-    """The function that renders a report for a path; raises if its ending is unknown."""
+    """Return the function that renders a report for a path, or raise for an unknown extension."""
     forms: dict[str, Callable[[Report], str]] = {
         ".html": to_html,
         ".htm": to_html,

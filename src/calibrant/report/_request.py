@@ -24,12 +24,14 @@ class Request(NamedTuple):
     n_resamples: int
     seed: int
     is_fitted: bool = False
-    """Whether the calibrator was fitted before and is only evaluated."""
+    """Whether the calibrator is already fitted and only evaluated."""
+    min_rows: float = 0
+    """Groups with fewer rows are not shown."""
     has_fit_weights: bool = False
     """Whether the separate rows to fit on have weights."""
 
     def set_up(self, n_classes: int) -> Request:
-        """The same options with a calibrator that is set up for these scores."""
+        """Return the options with a calibrator that is set up for these scores."""
         if self.is_fitted:
             return self
         return self._replace(calibrator=set_up(self.calibrator, self.inputs, n_classes))

@@ -1,7 +1,8 @@
 """The rows of a report: how they are assigned to folds, and which of them are drawn.
 
 Most numbers of a report are sums over all rows. Tests, debiased errors and the guarantee need the
-rows themselves: all of them if they are in memory, else some that are drawn at random.
+rows themselves. These methods use all rows if the rows are in memory, else some rows that are drawn
+at random.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ class Folds(NamedTuple):
 class ReportRows(NamedTuple):
     """The rows of a report.
 
-    ``places`` are the numbers of the rows to draw; None if all rows are in memory.
+    ``places`` are the numbers of the rows to draw, or None if all rows are in memory.
     """
 
     sample: Sample
     places: IntArray | None
 
     def effective(self) -> ReportRows:
-        """The same rows with weights that sum to their effective number."""
+        """Return the same rows with weights that sum to the effective number of rows."""
         return ReportRows(self.sample.effective(), self.places)
 
     def cut_folds(self, cv: int, seed: int) -> Folds:
-        """Folds by content if the rows are in memory, else by the number of the row."""
+        """Return folds by content if the rows are in memory, else by row number."""
         if self.places is None:
             folds = _folds_by_content(self.sample.rows("A report"), cv, seed)
         else:
@@ -67,7 +68,7 @@ class ReportRows(NamedTuple):
 
 
 def read_rows(sample: Sample, seed: int) -> ReportRows:
-    """The rows of a sample, with those to draw if they are read in chunks."""
+    """Return the rows of a sample, with the rows to draw if it is read in chunks."""
     if sample.kept_rows(None) is None:  # the rows are in memory
         return ReportRows(sample.rows("A report"), None)  # raises for top scores
     n_rows, n_classes = sample.shape
@@ -120,7 +121,7 @@ class DrawnRows(NamedTuple):
 
     @property
     def sample_weight(self) -> FloatArray | None:
-        """The weights; None if all of them are 1."""
+        """The weights, or None if all weights are 1."""
         return None if is_unit(self.weight) else self.weight
 
     def subset(self, rows: Any) -> DrawnRows:
@@ -136,7 +137,7 @@ class DrawnRows(NamedTuple):
 
 
 def draw_rows(places: IntArray | None, chunk: ArraySample, rows: DrawnRows) -> list[DrawnRows]:
-    """The drawn rows of a chunk, as a list: the lists of chunks are concatenated by ``+``."""
+    """Return the drawn rows of a chunk as a list, which ``+`` concatenates."""
     if places is None:
         return [rows]
     first, last = np.searchsorted(places, [chunk.start, chunk.start + chunk.shape[0]])

@@ -1,4 +1,4 @@
-"""Sentences of a report: the verdict, the warnings, and sentences that all its forms share."""
+"""Sentences of a report: the verdict, the warnings, and sentences that all formats share."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from calibrant.metrics import Evaluation
 from calibrant.report._advice import shows_rest
 from calibrant.report._checks import PossibleError
 from calibrant.report._content import CheckRow, Report
+from calibrant.report._risk_content import RiskCurve
 
 NO_GUARANTEE = (
     "There are too few calibration rows for a distribution-free guarantee. At least 50 rows per "
@@ -37,33 +38,33 @@ _NEGLIGIBLE = 1e-4
 """Reduction in log-loss, in nats, that a sentence shows as 0."""
 
 _OVERCONFIDENT = 0.01
-"""Mean confidence minus accuracy that is relevant: one percentage point."""
+"""Smallest relevant difference of mean confidence and accuracy, one percentage point."""
 
 
 def verdict(
     before: Evaluation, gap: Interval, gain: Gain, method: str, last: str = ""
 ) -> tuple[str, str]:
-    """The effect of calibration as "good", "mixed" or "bad", and in sentences.
+    """Describe the effect of calibration as "good", "mixed" or "bad", and in sentences.
 
     ``gap`` is confidence minus accuracy. ``last`` is the sentence about remaining or possible
     errors.
     """
     sentences = [_state(before, gap), gain_sentence(gain, method), last]
-    return gain.judgement, " ".join(filter(None, sentences))
+    return gain.conclusion, " ".join(filter(None, sentences))
 
 
 def gain_sentence(gain: Gain, method: str) -> str:
-    """The change of the log-loss of held-out rows; the only figure of the improvement."""
+    """State the change of the log-loss of held-out rows, the only figure of the improvement."""
     change = f"from {format_number(gain.before)} to {format_number(gain.after)} on held-out rows"
-    if gain.judgement == "mixed":
-        # A reduction of 0.00001 nats would be shown in scientific notation, which distracts.
+    if gain.conclusion == "mixed":
+        # Round small reductions, because 0.00001 nats would be shown in scientific notation.
         reduction = 0.0 if abs(gain.gain) < _NEGLIGIBLE else gain.gain
         return (
             f"It is uncertain whether calibration by {method} reduces log-loss, which changes "
             f"{change} (reduction {format_number(reduction, signed=True)}, "
             f"{format_percent(gain.level)} CI {format_interval(gain.low, gain.high, signed=True)})."
         )
-    verb, sign = ("reduces", 1.0) if gain.judgement == "good" else ("increases", -1.0)
+    verb, sign = ("reduces", 1.0) if gain.conclusion == "good" else ("increases", -1.0)
     low, high = sorted((sign * gain.low, sign * gain.high))
     return (
         f"Calibration by {method} {verb} log-loss {change}, by {format_number(sign * gain.gain)} "
@@ -72,10 +73,10 @@ def gain_sentence(gain: Gain, method: str) -> str:
 
 
 def remaining(gap: Interval, tests: Sequence[CheckRow], *, is_held_out: bool) -> tuple[bool, str]:
-    """Whether miscalibration was detected after calibration, and a sentence about it.
+    """Return whether miscalibration was detected after calibration, and a sentence about it.
 
     ``gap`` is confidence minus accuracy after calibration. Tests count only for rows that no fit
-    has used: after cross-fitting they miss most of the remaining error.
+    has used, because tests after cross-fitting miss most of the remaining error.
     """
     if is_beyond(gap):
         kind = "overconfident" if gap.estimate > 0 else "underconfident"
@@ -83,37 +84,37 @@ def remaining(gap: Interval, tests: Sequence[CheckRow], *, is_held_out: bool) ->
         return True, f"The calibrated probabilities are still {kind}, by {size} on average."
     if not is_held_out:
         return False, (
-            "Tests of cross-fitted rows cannot show whether miscalibration remains. Pass separate "
-            "rows to fit on."
+            "Tests on cross-fitted rows cannot show whether miscalibration remains. Fit on "
+            "separate rows to test this."
         )
     if not shows_rest(tests):
         return False, "No remaining miscalibration was detected."
     worst = min(tests, key=lambda test: test.p_after)
     expected = worst.expected_after
-    noise = "" if expected is None else f" ({format_number(expected)} expected under calibration)"
+    noise = "" if expected is None else f", {format_number(expected)} expected under calibration"
     return True, (
-        f"Remaining miscalibration detected: {worst.title}, statistic "
-        f"{format_number(worst.statistic_after)}{noise}."
+        f'The test "{worst.title}" detects remaining miscalibration (statistic '
+        f"{format_number(worst.statistic_after)}{noise})."
     )
 
 
 def possible_sentence(possible: PossibleError) -> str:
-    """The largest errors that the rows do not exclude."""
+    """State the largest errors that the rows do not exclude."""
     rows = "1 row" if round(possible.rows) == 1 else f"{possible.rows:,.0f} rows"
     return (
         f"These rows do not exclude mean errors of up to {format_percent(possible.overall)} over "
         f"all rows, and of up to {format_percent(possible.worst)} for predictions of "
-        f"{possible.name} ({rows}), with 95% confidence."
+        f"class {possible.name} ({rows}), with 95% confidence."
     )
 
 
 def is_beyond(gap: Interval) -> bool:
-    """Whether confidence minus accuracy is relevant and significant."""
+    """Return whether confidence minus accuracy is relevant and significant."""
     return abs(gap.estimate) > _OVERCONFIDENT and not gap.low <= 0 <= gap.high
 
 
 def _state(before: Evaluation, gap: Interval) -> str:
-    """Overconfidence or underconfidence, if it is relevant and significant."""
+    """State overconfidence or underconfidence, if it is relevant and significant."""
     numbers = (
         f"mean confidence {format_percent(before.accuracy + gap.estimate)}, accuracy "
         f"{format_percent(before.accuracy)}"
@@ -207,18 +208,55 @@ def _zero_probabilities(proba: FloatArray, y: IntArray) -> str | None:
     )
 
 
-def facts(report: Report) -> str:
-    """Numbers of rows and classes."""
-    return f"{report.n_samples:,.0f} rows, {report.n_classes} classes"
+def audit_facts(report: Report) -> tuple[tuple[str, str], ...]:
+    """What identifies a report: size, date, method, version, and the digest of the data."""
+    facts = {
+        "Rows": f"{report.n_samples:,.0f}",
+        "Classes": f"{report.n_classes:,}",
+        "Method": report.method,
+        "Date": report.created,
+        "Version": f"calibrant {report.version}",
+        "SHA-256 of the data": report.data_sha256,
+    }
+    return tuple((name, value) for name, value in facts.items() if value)
+
+
+def reduction_sentence(report: Report) -> str:
+    """The reduction in log-loss with its confidence interval, without negligible digits."""
+    reduction = report.headline.reduction
+    value = 0.0 if abs(reduction.value) < _NEGLIGIBLE else reduction.value
+    low, high = reduction.low or 0.0, reduction.high or 0.0
+    ends = format_interval(low, high, signed=True)
+    return f"Reduction {format_number(value, signed=True)} (95% CI {ends}). Lower is better."
+
+
+def diagram_sentence(report: Report) -> str:
+    """The finding of the large diagram, for its caption."""
+    row = next(row for row in report.metrics if row.name == "conf_ece")
+    before, after = format_number(row.before.value), format_number(row.after.value)
+    return (
+        f"{report.reliability[0].question} The expected calibration error (ECE) is {before} before "
+        f"and {after} after calibration, on held-out rows."
+    )
+
+
+def headline_sentence(report: Report) -> str:
+    """Mean confidence and accuracy in a sentence."""
+    pairs = zip(report.headline.confidence, report.headline.accuracy, strict=True)
+    before, after = (
+        f"mean confidence {format_percent(confidence)} and accuracy {format_percent(accuracy)}"
+        for confidence, accuracy in pairs
+    )
+    return f"Before calibration: {before}. After calibration: {after}."
 
 
 def no_guarantee(report: Report) -> str:
-    """Why there is no guarantee."""
+    """Explain why there is no guarantee."""
     return _WEIGHTED if report.is_weighted else NO_GUARANTEE
 
 
 def ks_sentence(report: Report) -> str:
-    """The KS graph in a sentence."""
+    """Describe the KS graph in a sentence."""
     return (
         f"KS error {format_number(report.ks.before_error)} before and "
         f"{format_number(report.ks.after_error)} after calibration."
@@ -226,13 +264,35 @@ def ks_sentence(report: Report) -> str:
 
 
 def decomposition_sentence(report: Report) -> str:
-    """The decomposition in sentences."""
+    """Describe the decomposition in sentences."""
     pairs = (("Before", report.decomposition.before), ("After", report.decomposition.after))
     return " ".join(
         f"{when} calibration, log-loss {format_number(c + r)} is the sum of calibration "
         f"{format_number(c)} and refinement {format_number(r)}."
         for when, (c, r) in pairs
     )
+
+
+def risk_sentence(report: Report) -> str:
+    """The risk-coverage curves in sentences, or why there are none."""
+    curves = report.selective
+    if curves is None:
+        return "There are no bounds of the error rate for weighted rows, because they count rows."
+    before, after = (_risk_at_half(curve) for curve in (curves.before, curves.after))
+    caution = (
+        " The bounds after calibration are heuristic, because the rows were cross-fitted."
+        if curves.guarantee_after == "heuristic"
+        else ""
+    )
+    return (
+        f"Among the most confident half of the held-out rows, {format_percent(before)} of the "
+        f"predictions are wrong before calibration and {format_percent(after)} after "
+        f"calibration.{caution}"
+    )
+
+
+def _risk_at_half(curve: RiskCurve) -> float:
+    return float(np.interp(0.5, curve.coverage, curve.risk))
 
 
 def null_sentence(test: CheckRow) -> str:

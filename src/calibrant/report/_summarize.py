@@ -1,7 +1,7 @@
 """Compute the content of a report from scores and labels.
 
-There is one pipeline for rows in memory and chunked rows: fit, predict held-out rows, add up sums
-over all of them, and draw the rows for methods that need single rows. All rows in memory are drawn.
+Rows in memory and chunked rows have the same pipeline: fit, predict held-out rows, sum over all
+rows, and draw rows for methods that need single rows. All rows in memory are drawn.
 """
 
 from __future__ import annotations
@@ -12,24 +12,35 @@ from typing import Any
 import numpy as np
 
 from calibrant import __version__
+from calibrant._data.group_columns import as_columns
 from calibrant._data.read import as_sample
+from calibrant._output.clock import current_time
+from calibrant._output.progress import next_step
 from calibrant._typing import AnyArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import as_seed, one_seed
-from calibrant.metrics._groups import as_columns
 from calibrant.report._advice import advise, shows_error
 from calibrant.report._case import Case, rows_to_test
-from calibrant.report._checks import check_rows, decompose, possible_error
+from calibrant.report._checks import check_rows, decompose, detectable, possible_error
 from calibrant.report._code import code_lines
-from calibrant.report._content import CheckRow, GuaranteeNote, MapTable, Report
+from calibrant.report._content import (
+    CheckRow,
+    DetectableNote,
+    Estimate,
+    GroupNote,
+    GuaranteeNote,
+    Headline,
+    Report,
+)
 from calibrant.report._describe import describe
-from calibrant.report._findings import evaluate_rows
+from calibrant.report._findings import Findings, evaluate_rows
 from calibrant.report._fits import after_of, before_of, check_calibration, fit_rows
-from calibrant.report._groups import group_table
+from calibrant.report._groups import group_note, order_columns
 from calibrant.report._guarantee import guarantee_note
 from calibrant.report._how import how_sentences
 from calibrant.report._metric_rows import metric_rows
 from calibrant.report._request import Request, check_model, choose_calibrator
 from calibrant.report._rows import ReportRows, read_rows
+from calibrant.report._selective import risk_coverage_of
 from calibrant.report._sentences import cautions, possible_sentence, remaining, verdict
 from calibrant.report._weights import has_weights
 
@@ -52,12 +63,13 @@ def summarize(
     n_resamples: int = 1000,
     random_state: int | None = None,
     by: Any = None,
+    min_rows: float = 0,
     rng: Rng = None,
 ) -> Report:
     """Report the effect of calibration on a set of predictions.
 
-    Pass labels and scores, and write the result by ``report.save("report.html")``. All figures are
-    for held-out rows.
+    Pass labels and scores, and write the result with ``report.save("report.html")``. All figures
+    are for held-out rows.
 
     Parameters
     ----------
@@ -70,11 +82,11 @@ def summarize(
     calibrator : unfitted calibrator, optional
         Calibrator to evaluate. By default `AutoCalibration`.
     calibration : (scores, labels) or (scores, labels, weights), optional
-        Rows to fit on. By default the calibrator is cross-fitted: every row is evaluated with a
+        Rows to fit on. By default, the calibrator is cross-fitted, so every row is evaluated with a
         calibrator that was fitted on other rows.
     model : fitted calibrator, optional
-        Evaluate this calibrator, for example ``calibrant.load("model.json")``, and fit none. Pass
-        rows that this calibrator was not fitted on.
+        A fitted calibrator to evaluate, for example ``calibrant.load("model.json")``. Pass rows
+        that this calibrator was not fitted on.
     inputs : {"proba", "logits", "log_proba"}
         Kind of the scores.
     sample_weight : array-like of shape (n,), optional
@@ -95,7 +107,10 @@ def summarize(
     random_state : int, optional
         Alias of ``rng``, as in scikit-learn.
     by : array-like of shape (n,), or dict or data frame of such columns, optional
-        Groups that are also evaluated one by one, as by ``evaluate(..., by=...)``.
+        Groups to evaluate separately, as in ``evaluate(..., by=...)``. A `GroupCalibration` is
+        fitted with these groups.
+    min_rows : float
+        Groups with fewer rows are not shown.
     rng : int, Generator or None
         Seed for folds, draws and resamples. None means 0, so reports are reproducible.
 
@@ -132,9 +147,10 @@ def summarize(
     request = Request(chosen, inputs, method, name, command, classes, cv, n_bins, n_resamples, seed)
     request = request._replace(
         is_fitted=model is not None,
+        min_rows=min_rows,
         has_fit_weights=calibration is not None and any(w is not None for w in calibration[2:]),
     )
-    groups = {} if by is None else as_columns(by)
+    groups = {} if by is None else order_columns(as_columns(by), model)
     columns = tuple(groups.values())
     sample, labels = as_sample(
         scores, y_true, sample_weight, classes=classes, inputs=inputs, columns=columns
@@ -152,45 +168,52 @@ def _summarize(
     groups: tuple[str, ...],
     request: Request,
 ) -> Report:
-    """The report of rows; without training rows the calibrator is cross-fitted."""
+    """Compute the report of rows. Without training rows, the calibrator is cross-fitted."""
     rows = original.effective()
     training = None if training is None else training.effective()
     request = request.set_up(rows.sample.n_columns)
     fits = fit_rows(rows, training, request)
     predicted = rows.sample.rescored(fits.predictor.predict)
     names = tuple(str(label) for label in np.asarray(labels).tolist())
+    next_step("Evaluating")
     findings, drawn = evaluate_rows(rows, predicted, fits, request, names)
     tested = rows_to_test(drawn, request.seed)
     case = Case(request, names, rows, fits, findings, drawn, tested)
     table = None
     if groups:
         both = predicted.rescored(before_of), predicted.rescored(after_of)
-        table = group_table(*both, groups, request.n_bins)
+        table = group_note(*both, groups, request.n_bins, request.min_rows)
     note = None  # the calibration rows of a calibrator that was fitted before are not known
     if not request.is_fitted:
+        next_step("Computing the guarantee")
         note = guarantee_note(original if training is None else training, labels, request.inputs)
     return _compose(case, original, note, table)
 
 
 def _compose(
-    case: Case, original: ReportRows, guarantee: GuaranteeNote | None, groups: MapTable | None
+    case: Case, original: ReportRows, guarantee: GuaranteeNote | None, groups: GroupNote | None
 ) -> Report:
     """The content of a report."""
     request, findings, names = case.request, case.findings, case.names
-    tests = check_rows(case)
-    headline = _conclude(case, tests)
+    next_step("Testing calibration")
+    tests, floor = check_rows(case), detectable(case)
+    next_step("Measuring")
+    headline = _conclude(case, tests, floor)
     return Report(
         name=request.name,
         **headline,
         n_samples=findings.n_samples,
         n_classes=len(names),
         classes=names,
+        headline=_headline(findings),
         metrics=metric_rows(case, tests),
         reliability=findings.reliability,
         ks=findings.ks,
         per_class=findings.per_class,
         decomposition=decompose(case),
         tests=tests,
+        detectable=floor,
+        selective=risk_coverage_of(case),
         guarantee=guarantee,
         map=describe(case.fits.model, names),
         warnings=_warnings(case),
@@ -201,23 +224,43 @@ def _compose(
         version=__version__,
         groups=groups,
         is_weighted=has_weights(original.sample),
+        created=current_time().date().isoformat(),
+        method=request.method,
     )
 
 
-def _conclude(case: Case, tests: Sequence[CheckRow]) -> dict[str, str]:
+def count_steps(n_folds: int) -> int:
+    """Number of steps of a report; ``n_folds`` is 0 if there are separate rows to fit on."""
+    return n_folds + 5  # one more fit, evaluation, guarantee, tests, measures
+
+
+def _headline(findings: Findings) -> Headline:
+    """The figures of the first screen."""
+    accuracy = [evaluation.accuracy for evaluation in findings.evaluations]
+    confidence = [a + gap.estimate for a, gap in zip(accuracy, findings.gaps, strict=True)]
+    gain = findings.gain
+    return Headline(
+        confidence=(confidence[0], confidence[1]),
+        accuracy=(accuracy[0], accuracy[1]),
+        log_loss=(gain.before, gain.after),
+        reduction=Estimate(gain.gain, gain.low, gain.high),
+    )
+
+
+def _conclude(case: Case, tests: Sequence[CheckRow], floor: DetectableNote) -> dict[str, str]:
     """The recommendation and the verdict of a report; see `Report`."""
     findings, method, gain = case.findings, case.request.method, case.findings.gain
     is_held_out = case.fits.is_held_out
     has_rest, sentence = remaining(findings.gaps[1], tests, is_held_out=is_held_out)
     possible = possible_error(case.drawn, case.names)
-    last = sentence if gain.judgement == "good" else ""
-    if gain.judgement == "mixed" and not shows_error(tests):
-        last = possible_sentence(possible)
+    last = sentence if gain.conclusion == "good" else ""
+    if gain.conclusion == "mixed" and not shows_error(tests):
+        last = f"{possible_sentence(possible)} {floor.text}"
     effect, text = verdict(findings.evaluations[0], findings.gaps[0], gain, method, last)
     action, advice = advise(
         findings.n_samples, gain, tests, method, possible=possible.worst, has_rest=has_rest
     )
-    return {"action": action, "advice": advice, "verdict": text, "judgement": effect}
+    return {"action": action, "advice": advice, "verdict": text, "conclusion": effect}
 
 
 def _warnings(case: Case) -> tuple[str, ...]:

@@ -6,12 +6,12 @@ from calibrant._data.sample import Sample
 
 
 def has_weights(sample: Sample) -> bool:
-    """Whether any row of a sample has a weight other than 1."""
+    """Return whether any row of a sample has a weight other than 1."""
     return sample.is_weighted or sample.n_rows < sample.shape[0]
 
 
 def weight_sentences(sample: Sample) -> tuple[str, ...]:
-    """How the weights of a sample are used, and which results they exclude."""
+    """Describe how the weights of a sample are used, and which results are not available."""
     if not has_weights(sample):
         return ()
     no_guarantee = "There is no guarantee, because its proof requires rows without weights."

@@ -5,6 +5,7 @@ from calibrant.selection._auto import AutoCalibration
 from calibrant.selection._compare import compare
 from calibrant.selection._comparison import Comparison
 from calibrant.selection._crossfitted import CrossFitted
+from calibrant.selection._group_calibration import GroupCalibration
 from calibrant.selection._models import compare_models
 from calibrant.selection.methods import method
 
@@ -13,6 +14,7 @@ __all__ = [
     "Comparison",
     "CrossFitted",
     "Gain",
+    "GroupCalibration",
     "compare",
     "compare_models",
     "method",

@@ -11,6 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._data.fold_plan import FoldPlan, plan_folds
 from calibrant._data.sample import Sample
+from calibrant._kernels.simplex import uniform_proba
 from calibrant._output.progress import tracked
 from calibrant._typing import BoolArray, FloatArray, LabelsLike
 from calibrant._validation import check_fitted, check_number
@@ -46,15 +47,15 @@ __all__ = ["AutoCalibration"]
 
 
 class AutoCalibration(Calibrator):
-    r"""Combine several calibrators by stacking; rarely increases the log-loss.
+    r"""Combine several calibrators by stacking, which rarely increases the log-loss.
 
-    Use it if you do not want to choose a method: it works from 30 calibration rows on, for two
-    classes or a thousand. It returns a weighted average of the calibrated probabilities.
+    Use it if you do not want to choose a method. The method works with 30 or more calibration rows,
+    for two classes or a thousand. The result is a weighted average of the calibrated probabilities.
 
     The identity and the averaged temperature are combined in proportion to their out-of-fold
     likelihoods. The weights of this combination and of the other calibrators maximize the
-    out-of-fold log-likelihood, with two additional rows that only the combination predicted, minus
-    one standard error of the gain over it. From 300 rows on, the ensemble has one more member.
+    out-of-fold log-likelihood, minus one standard error of the gain over the combination. Two
+    pseudo-observations favor the combination. From 300 rows on, the ensemble has one more member.
     This member averages the calibrators that do not calibrate the confidence themselves, and
     calibrates the confidence of the average by a spline. The weight of this member follows the same
     rule.
@@ -65,8 +66,8 @@ class AutoCalibration(Calibrator):
         Calibrators to combine. The identity and the uniform forecast are always added. See Notes
         for the default.
     cv : int, splitter or iterable of (train, test) rows, optional
-        By default 5 folds, or 20 for fewer than 100 rows. With ``fit(X, y, groups=...)`` rows of a
-        group stay in one fold.
+        By default, there are 5 folds, or 20 for fewer than 100 rows. With ``fit(X, y, groups=...)``
+        rows of a group stay in one fold.
     random_state : int, optional
         Seed for the folds. None means 0, so a second fit gives the same result.
     n_jobs : int, optional
@@ -75,7 +76,7 @@ class AutoCalibration(Calibrator):
         Whether to show a progress bar on a terminal.
     time_budget : float, optional
         Seconds after which no other candidate is started. Candidates are fitted in the given order,
-        so the last ones are left out. The result depends on the speed of the machine.
+        so the last candidates may be omitted. The result depends on the speed of the machine.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of labels, optional
@@ -89,7 +90,8 @@ class AutoCalibration(Calibrator):
     left_out_ : tuple of str
         Candidates that were not fitted because of ``time_budget``.
     weights_ : array of shape (n_members,)
-        The weight of each member, with its weight inside the corrected average. They sum to one.
+        The weight of each member, including its weight inside the corrected average. The weights
+        sum to one.
     top_ : MulticlassToBinary or None
         The calibrator of the confidence (the highest probability) of the average of the members,
         if the corrected average has a weight.
@@ -99,7 +101,7 @@ class AutoCalibration(Calibrator):
         The members with a positive weight, without the uniform forecast.
     gain_ : Gain
         Cross-fitted reduction of the log-loss compared with the uncalibrated scores, with its 95%
-        interval. The weights are cross-fitted as well.
+        interval. The weights are also cross-fitted.
     losses_ : array of shape (n_members,)
         Cross-fitted log-loss of each member.
 
@@ -113,7 +115,7 @@ class AutoCalibration(Calibrator):
     -----
     Let :math:`P_{ij}` be the probability that member j, fitted without the fold of row i, gives to
     the true class of row i, and :math:`c_i` the weight of the row. Member 0 is the combination of
-    the identity and `BayesianTemperatureScaling`. The share of each is proportional to
+    the identity and `BayesianTemperatureScaling`. The share of each of these two is proportional to
     :math:`\exp(L - S \min(1, n / K))`, with its total log-likelihood L and the standard error S of
     its total gain over the identity. The weights maximize
 
@@ -121,17 +123,18 @@ class AutoCalibration(Calibrator):
         g_i = \log \frac{(P w)_i}{P_{i0}}.
 
     The first term is stacking with the log-loss (Wolpert 1992; Breiman 1996; van der Laan, Polley &
-    Hubbard 2007). The second term is a Dirichlet prior: some weight stays on members that few rows
-    cannot mislead, which limits the loss of a surprising label. The third term is sample variance
-    penalization (Maurer & Pontil 2009). The problem is concave if all :math:`c_i \ge 1`.
+    Hubbard 2007). The second term is a Dirichlet prior. This prior keeps some weight on members
+    that few rows cannot mislead, which limits the loss of a surprising label. The third term is
+    sample variance penalization (Maurer & Pontil 2009). The problem is concave if all :math:`c_i
+    \ge 1`.
 
     An average of calibrated probabilities is not calibrated, so the weights are found twice. The
     first weights v are those of the members that do not calibrate the confidence. A spline h
     (`SplineCalibration`) of the confidence of the average :math:`\sum_j v_j\, g_j(p)` is fitted to
-    its out-of-fold predictions; the probabilities of the other classes are rescaled. Out-of-fold
-    likelihoods of this corrected average come from splines of the other folds. They are one more
-    column of P. The result is :math:`\sum_j w_j\, g_j(p) + w_h\, h(\sum_j v_j\, g_j(p))` with the
-    second weights w.
+    its out-of-fold predictions. The probabilities of the other classes are rescaled. The splines of
+    the other folds determine the out-of-fold likelihoods of this corrected average, which are one
+    more column of P. The result is :math:`\sum_j w_j\, g_j(p) + w_h\, h(\sum_j v_j\, g_j(p))` with
+    the second weights w.
 
     The default candidates are `BayesianTemperatureScaling`, `StructuredScaling` ("vector"), and
     smoothed isotonic regression of the confidence. With at least one row per class and at most 300
@@ -241,7 +244,7 @@ class AutoCalibration(Calibrator):
         plan = plan_folds(self.cv, sample, self.random_state, one_fold=is_large)
         # Members that do not converge are evaluated by their held-out loss, without a warning.
         fits = self._weigh(members, plan, sample) if plan.n_folds else self._keep(members)
-        # The last weight is that of the uniform forecast, which needs no fit.
+        # The last weight belongs to the uniform forecast, which needs no fit.
         shares = zip(self.names_[:-1], self.weights_[:-1].tolist(), strict=True)
         used = [name for name, share in shares if share > 0]
         for name in used:
@@ -262,7 +265,7 @@ class AutoCalibration(Calibrator):
         return {}
 
     def _weigh(self, members: Mapping[str, Any], plan: FoldPlan, sample: Sample) -> FoldFits:
-        """Find the weights; return the fits of the folds."""
+        """Find the weights, and return the fits of the folds."""
         effort = Effort(self.n_jobs, self.progress, self.time_budget)
         fits = fit_members(members, plan, self.inputs, effort)
         self.names_ = (*fits, "uniform")
@@ -321,9 +324,9 @@ class AutoCalibration(Calibrator):
         return plain
 
     def _average(self, scores: FloatArray, *weights: FloatArray) -> list[FloatArray]:
-        """Weighted averages of the members; each member predicts once for all averages."""
+        """Compute weighted averages of the members. Each member predicts once for all averages."""
         # The last weight belongs to the uniform forecast.
-        totals = [np.full(scores.shape, shares[-1] / self.n_classes_) for shares in weights]
+        totals = [shares[-1] * uniform_proba(scores) for shares in weights]
         for name, fitted in self.members_.items():
             proba, member = proba_of(fitted, scores, self.inputs), self.names_.index(name)
             for total, shares in zip(totals, weights, strict=True):
@@ -336,10 +339,10 @@ class AutoCalibration(Calibrator):
         members = sorted(zip(-self.weights_, self.names_, self.losses_, strict=True))
         lines = [f"  {name:<26} {-weight:6.3f}   {loss:.5f}" for weight, name, loss in members]
         return "\n".join(
-            [self._words(), "Members by weight, with their cross-fitted log-loss:", *lines]
+            [self._description(), "Members by weight, with their cross-fitted log-loss:", *lines]
         )
 
-    def _words(self) -> str:
+    def _description(self) -> str:
         gain = self.gain_
         if gain is None:
             return "The scores are unchanged, because a single row cannot be cross-fitted."
@@ -357,7 +360,7 @@ class AutoCalibration(Calibrator):
     def _describe_correction(self) -> str:
         if self.top_ is None:
             return ""
-        examples = self.top_.calibrators_[0]._words_at(_EXAMPLES)
+        examples = self.top_.calibrators_[0]._describe_examples(_EXAMPLES)
         return (
             f" A part with {self.top_weights_.sum():.0%} of the weight has a corrected confidence: "
             f"{examples}."
@@ -374,13 +377,13 @@ def _describe_ensemble(share: Mapping[str, float], identity: float, uniform: flo
 
 
 _ALONE = 0.99
-"""If the identity has a larger weight, the summary does not list other members."""
+"""Weight of the identity above which the summary does not list other members."""
 
 _EXAMPLES = (0.5, 0.7, 0.9)
 """Confidences whose correction the summary shows."""
 
 _VISIBLE = 0.005
-"""The summary does not list smaller weights, which would be rounded to 0%."""
+"""Smallest weight that the summary lists. Smaller weights would be rounded to 0%."""
 
 _MANY_SCORES = 2**21
 """From this many scores on (20,000 rows with 100 classes), one fold determines the weights well."""

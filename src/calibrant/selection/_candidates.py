@@ -49,7 +49,7 @@ def default_candidates(n_samples: float, n_classes: int) -> dict[str, Any]:
 
 
 def is_trusted(candidate: Any) -> bool:
-    """Whether a candidate is safe with few rows: the identity or the average over temperatures."""
+    """Return whether a candidate is the identity or the averaged temperature."""
     return isinstance(candidate, Identity | BayesianTemperatureScaling)
 
 
@@ -61,7 +61,7 @@ def calibrates_confidence(candidate: Any) -> bool:
 
 
 def named_candidates(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """Return candidates by name; those of a list are named after their class."""
+    """Return candidates by name. Candidates in a list are named after their class."""
     chosen = by_name(candidates)
     reserved = sorted({"identity", "uniform"} & set(chosen))
     if reserved:

@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from calibrant._crossfit.members import fit_clone, set_up
 from calibrant._crossfit.scores import SCORES
 from calibrant._data.fold_plan import FoldPlan, plan_folds
+from calibrant._data.group_columns import name_groups
 from calibrant._data.read import as_sample
 from calibrant._data.sample import Sample
 from calibrant._kernels.blocks import sum_in_pairs
@@ -25,7 +26,7 @@ from calibrant._typing import (
     ScoresLike,
     WeightsLike,
 )
-from calibrant._validation import one_seed
+from calibrant._validation import check_option_inputs, one_seed
 from calibrant.inference import (
     FriedmanResult,
     Gain,
@@ -34,7 +35,6 @@ from calibrant.inference import (
     friedman_test,
 )
 from calibrant.metrics._accumulator import MetricAccumulator
-from calibrant.metrics._groups import name_groups
 from calibrant.metrics.registry import Metric, MetricLike, as_metric, metric_label
 from calibrant.multiclass import Identity
 from calibrant.selection import methods as _methods
@@ -81,10 +81,10 @@ def compare(
     y_true : array-like of shape (n,), or dict of name -> labels
         True labels.
     scores : array-like of shape (n, K), or dict of name -> scores
-        Predicted scores; a dict holds one array per data set. Chunked scores
-        (`calibrant.io.open_scores`, dask arrays) are read once per pass. Their folds are runs of 60
-        rows, and metrics and methods that need all rows in memory are not available (Gaussian
-        processes, `CanonicalBinning`).
+        Predicted scores. A dict contains one array per data set. Chunked scores
+        (`calibrant.io.open_scores`, dask arrays) are read once per pass. The folds of chunked
+        scores are runs of 60 rows. Metrics and methods that need all rows in memory are not
+        available (Gaussian processes, `CanonicalBinning`).
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores.
     methods : list of names or calibrators, or dict of name -> either, optional
@@ -95,18 +95,18 @@ def compare(
         Folds.
     metrics : list of names or functions, or dict of name -> either, optional
         Names are those of `calibrant.metrics`: "log_loss", "brier_score", "accuracy", "conf_ece",
-        "cw_ece", "tl_ece", "ks", ... Your own functions receive column codes and probabilities;
-        lower is better, unless you pass a `calibrant.metrics.Metric`.
+        "cw_ece", "tl_ece", "ks", ... Your own functions receive column codes and probabilities.
+        Lower is better, unless you pass a `calibrant.metrics.Metric`.
     sample_weight : array-like of shape (n,), or dict of name -> weights, optional
         Row weights.
     classes : array-like of labels, optional
         Labels of the columns.
     random_state : int, optional
-        The same as ``rng``, with the name that scikit-learn uses.
+        Alias of ``rng``, as in scikit-learn.
     n_jobs : int, optional
         Number of fits that run in parallel.
     progress : bool, default False
-        Whether to show a progress bar on a terminal; needs the package rich.
+        Whether to show a progress bar on a terminal. Needs the package rich.
     groups : array-like of shape (n,), or dict of name -> array, optional
         Group of each row, for example the patient. Rows of a group are in the same fold, also in
         the inner folds of a method. Intervals still treat rows as independent.
@@ -129,19 +129,19 @@ def compare(
 
     Notes
     -----
-    Metrics are computed on the held-out rows of all folds together. A calibration error of few rows
-    is mostly sampling noise, so a mean over folds would be too large.
+    Metrics are computed once on the held-out rows of all folds. A calibration error of few rows is
+    mostly sampling noise, so a mean over folds would be too large.
 
-    Intervals of gains are the asymptotic "nadeau-bengio" intervals of `Gain`: they estimate the
+    Intervals of gains are the asymptotic "nadeau-bengio" intervals of `Gain`, which estimate the
     improvement by a calibrator fitted on as many rows. `calibration_gain` estimates the improvement
     by the best calibrator instead. Ranks, Friedman's test and critical differences are over data
     sets. Do not choose a method by its ECE, because the ECE rewards coarse predictions.
 
-    The best of several methods looks better than it is, especially with few rows. Of eleven methods
-    on 50 rows of a calibrated model, the winner seemed to reduce the log-loss by 0.008 and
-    increased it by 0.030 on new rows; with 200 rows the figures are 0.002 and 0.016. Evaluate a
-    winner on rows that were not used to choose it, or use `AutoCalibration`, whose gain is
-    cross-fitted.
+    The best of several methods looks better than it is, especially with few rows. For example,
+    eleven methods were compared on 50 rows of a calibrated model. The best method seemed to reduce
+    the log-loss by 0.008, but increased the log-loss by 0.030 on new rows. With 200 rows, the
+    figures are 0.002 and 0.016. Evaluate the best method on other rows, or use `AutoCalibration`,
+    whose gain is cross-fitted.
 
     References
     ----------
@@ -203,7 +203,8 @@ class Result(NamedTuple):
     values: FloatArray
     """The metrics of all held-out rows, (n_methods, n_metrics)."""
     spread: FloatArray
-    """The standard deviation over folds of metrics that are means over rows; NaN for others."""
+    """The standard deviation over folds of metrics that are means over rows, or NaN for other
+    metrics."""
     differences: dict[tuple[str, str, str], Gain]
     """Gain of a method over another in a score."""
     notes: tuple[str, ...]
@@ -298,7 +299,7 @@ def _plan(cv: Any, sample: Sample, seed: Rng, name: str) -> FoldPlan:
     if plan.n_folds < 2:
         raise ValueError(
             f"{name!r} cannot be cross-validated, because it has fewer than two rows of positive "
-            f"weight; at least two rows are needed."
+            "weight. Pass more rows."
         )
     return plan
 
@@ -326,6 +327,8 @@ def _as_samples(
             "If scores is a dict, y_true must be a dict with the same names. To compare models on "
             "the same rows call calibrant.compare_models(y_true, scores)."
         )
+    for table in scores.values():
+        check_option_inputs(table, inputs, "compare")
     samples = {
         name: as_sample(
             table,
@@ -379,7 +382,7 @@ def collect(
     *,
     is_ranked: bool,
 ) -> Comparison:
-    """Build the comparison from results per data set; gains are those over the first method."""
+    """Build the comparison from results per data set. Gains are relative to the first method."""
     values, first = np.array([result.values for result in results.values()]), next(iter(chosen))
     differences = {
         (name, *key): gain

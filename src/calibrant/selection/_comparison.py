@@ -43,11 +43,11 @@ class Comparison(ShortRepr):
     datasets, methods, metrics : tuples of str
         Names of the data sets, methods and metrics.
     mean : array of shape (n_datasets, n_methods, n_metrics)
-        Metrics of all held-out rows together.
+        Metrics of all held-out rows.
     spread : array of shape (n_datasets, n_methods, n_metrics)
-        Standard deviation over folds of metrics that are means over rows; NaN for others.
+        Standard deviation over folds of metrics that are means over rows, or NaN for other metrics.
     ranks : array of shape (n_datasets, n_methods, n_metrics)
-        Ranks of the methods; 1 is best, and ties share their average rank.
+        Ranks of the methods. 1 is best, and ties share their average rank.
     gains : dict of (dataset, method, score) -> Gain
         Paired gains over the first method in log-loss and Brier score.
     friedman : dict of metric -> FriedmanResult
@@ -56,13 +56,13 @@ class Comparison(ShortRepr):
         Critical difference of average ranks for all pairs (Nemenyi, 5%), if there are several data
         sets.
     greater_is_better : frozenset of str
-        Metrics of which higher values are better.
+        Metrics for which higher values are better.
     differences : dict of (dataset, method, other, score) -> Gain
-        Gain of each method over each other; see `difference`.
+        Gain of each method over each other method, see `difference`.
     notes : tuple of str
         How fits to chunked data differ from fits to rows in memory.
     by_group : Comparison or None
-        The same comparison within each group, if groups were passed; ``datasets`` are the groups.
+        The comparison within each group, if groups were passed. Its ``datasets`` are the groups.
 
     See Also
     --------
@@ -85,16 +85,16 @@ class Comparison(ShortRepr):
 
     @property
     def ranks(self) -> FloatArray:
-        # Ranks count from the smallest value, so metrics of which higher is better are negated.
+        # Ranks count from the smallest value, so metrics for which higher is better are negated.
         sign = np.array([-1.0 if name in self.greater_is_better else 1.0 for name in self.metrics])
         return np.asarray(scipy.stats.rankdata(sign * self.mean, axis=1))
 
     @property
     def best(self) -> str:
-        """Method with the best average rank in the first metric; the first one if several tie.
+        """Method with the best average rank in the first metric.
 
-        It was chosen on these rows, so its own figures are slightly too good. Use `difference` to
-        test whether it is better than another method.
+        Ties go to the first method. The method was chosen on these rows, so its figures are
+        slightly too good. Use `difference` to test whether it is better than another method.
         """
         return self.methods[int(self.ranks[:, :, 0].mean(axis=0).argmin())]
 
@@ -110,7 +110,7 @@ class Comparison(ShortRepr):
         score : {"log_loss", "brier_score"}, default "log_loss"
             The proper score.
         dataset : str, optional
-            Name of the data set; by default the first.
+            Name of the data set, by default the first.
 
         Returns
         -------

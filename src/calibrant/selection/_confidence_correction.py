@@ -1,4 +1,4 @@
-"""A member of a stacked ensemble: the average of the others with a calibrated confidence."""
+"""A member of a stacked ensemble that averages the others and calibrates the confidence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from calibrant._crossfit.members import proba_of
 from calibrant._data.fold_plan import FoldPlan, HeldOut
 from calibrant._data.top_scores import TopSample, TopScores
-from calibrant._kernels.simplex import EPS, log_of, true_class
+from calibrant._kernels.simplex import EPS, log_of, true_class, uniform_proba
 from calibrant._typing import BoolArray, FloatArray, IntArray
 from calibrant.binary import SplineCalibration
 from calibrant.notions import Claim
@@ -22,8 +22,8 @@ from calibrant.selection._out_of_fold import FoldFits
 class EnsembleRows(NamedTuple):
     """Out-of-fold predictions of an ensemble, with column codes, weights and groups.
 
-    ``top`` is the predicted class, ``confidence`` its probability and ``true`` that of the true
-    class.
+    ``top`` is the predicted class, ``confidence`` is its probability, and ``true`` is the
+    probability of the true class.
     """
 
     top: IntArray
@@ -58,7 +58,7 @@ def _mix(
     used: Sequence[tuple[float, Sequence[Any]]], uniform: float, inputs: str, held_out: HeldOut
 ) -> list[EnsembleRows]:
     rows, scores = held_out.rows, held_out.rows.u[:]
-    proba = np.full(scores.shape, uniform / scores.shape[1])
+    proba = uniform * uniform_proba(scores)
     for weight, fits in used:
         proba += weight * proba_of(fits[held_out.fold], scores, inputs)
     top = proba.argmax(axis=1)
@@ -67,12 +67,12 @@ def _mix(
 
 
 FEWEST_ROWS = 300
-"""50 rows per knot of the spline. With fewer rows it often fits noise, which harms scores that are
-calibrated already.
-"""
+"""Minimum number of rows, 50 per knot of the spline. With fewer rows, the spline often fits noise
+and makes calibrated scores worse. """
 
 _POINTS = 128
-"""Points at which the fitted curve is stored. It has six knots and needs no point per row."""
+"""Number of points at which the fitted curve is stored. A curve with six knots does not need one
+point per row."""
 
 
 def fit_correction(rows: EnsembleRows, n_classes: int) -> MulticlassToBinary:

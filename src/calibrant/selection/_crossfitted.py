@@ -30,7 +30,7 @@ class CrossFitted(Calibrator):
         binary calibrator becomes ``MulticlassToBinary(calibrator, notion="class-wise",
         normalize=True)``.
     cv : int, splitter or iterable of (train, test) rows
-        An integer assigns rows to folds at random, independent of their order; a weight of 2 is
+        An integer assigns rows to folds at random, independent of their order. A weight of 2 is
         equivalent to duplicating the row. With ``fit(X, y, groups=...)`` a group stays in one fold.
     random_state : int, optional
         Seed for the folds. None means 0, so a second fit gives the same result.
@@ -51,8 +51,8 @@ class CrossFitted(Calibrator):
 
     Notes
     -----
-    The cost is that of J fits and J predictions. A single row has no folds, so one calibrator is
-    fitted to it. Row i of chunked data, such as dask arrays, is in fold i mod cv.
+    The cost is J fits and J predictions. A single row has no folds, so one calibrator is fitted to
+    it. Row i of chunked data, such as dask arrays, is in fold i mod cv.
 
     References
     ----------
@@ -115,7 +115,7 @@ class CrossFitted(Calibrator):
         note: str = self.calibrators_[0]._chunked_note()
         return note
 
-    def _words(self) -> str:
+    def _description(self) -> str:
         name = type(self.calibrator).__name__
         return f"The average of {len(self.calibrators_)} fits of {name}, each on different rows."
 
@@ -132,5 +132,8 @@ class CrossFitted(Calibrator):
 
     @property
     def check_exceptions(self) -> Mapping[str, str]:
-        """Exceptions of the calibrator; one that counts rows gets whole weights as copies."""
+        """Exceptions of the calibrator.
+
+        A calibrator that counts rows gets integer weights as copies.
+        """
         return getattr(as_calibrator(self.calibrator), "check_exceptions", {})

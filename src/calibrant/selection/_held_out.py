@@ -46,7 +46,7 @@ class KeptRows:
         return KeptRows(self.rows + other.rows)
 
     def measure(self, metric: Metric, method: int) -> float:
-        """Return a metric of all rows; users' functions get weights only if there are any."""
+        """Return a metric of all rows. Functions of users get weights only if there are weights."""
         rows = [columns for number, *columns in self.rows if number == method]
         y, proba, weight = (np.concatenate(parts) for parts in zip(*rows, strict=True))
         options = {} if (weight == 1).all() else {"sample_weight": weight}
@@ -64,7 +64,7 @@ class _GroupSums(dict[str, tuple[Any, ...]]):
 def sum_held_out(
     fits: Sequence[Sequence[Any]], metrics: Sequence[Metric], inputs: str, held_out: HeldOut
 ) -> _GroupSums:
-    """Sum over all held-out rows and over those of each group."""
+    """Sum over all held-out rows and over the held-out rows of each group."""
     rows, sums = held_out.rows, partial(_sum_rows, fits, metrics, inputs, held_out.fold)
     names = rows.columns[0] if rows.columns else np.array([])
     groups = {str(name): rows.subset(np.flatnonzero(names == name)) for name in np.unique(names)}
@@ -80,8 +80,8 @@ def _sum_rows(
 ) -> tuple[Any, ...]:
     """Sum over rows.
 
-    The sums are the weight per fold, moments of losses, the rows themselves if a metric needs them,
-    and an accumulator per method and fold for the other metrics.
+    The sums include the weight per fold, moments of losses, and an accumulator per method and fold.
+    If a metric needs the rows themselves, they are also included.
     """
     n_folds, kept = len(fits[0]), []
     weight = np.zeros(n_folds)
@@ -101,7 +101,7 @@ def _sum_rows(
 
 
 def is_summed(metric: Metric) -> bool:
-    """Whether a metric can be computed from sums over rows."""
+    """Return whether a metric can be computed from sums over rows."""
     entry = METRICS.get(metric.name, metric)
     is_same = entry.function is metric.function and entry.options == metric.options
     return is_same and metric.name in SUMMED

@@ -1,4 +1,4 @@
-"""Base calibrators of a stacked ensemble: their fits per fold and out-of-fold likelihoods."""
+"""Fits per fold and out-of-fold likelihoods of the base calibrators of a stacked ensemble."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from calibrant._crossfit.members import fit_clone, proba_blocks
 from calibrant._data.fold_plan import FoldPlan, HeldOut
-from calibrant._kernels.simplex import EPS, true_class
+from calibrant._kernels.simplex import EPS, true_class, uniform_proba
 from calibrant._output.progress import tracked
 from calibrant._typing import BoolArray, FloatArray, IntArray
 
@@ -29,7 +29,7 @@ class OutOfFold(NamedTuple):
     group: IntArray
     """Weights that are evaluated on the rows of a group can be fitted on the other groups."""
     is_trusted: BoolArray
-    """Base calibrators (J,) that enter the ensemble as one member, among them the identity."""
+    """Base calibrators (J,) that enter the ensemble as one member, including the identity."""
     n_classes: int
 
     def subset(self, rows: BoolArray) -> OutOfFold:
@@ -75,7 +75,8 @@ def fit_members(
 ) -> FoldFits:
     """Fit each base calibrator once per fold, on the rows that are not held out.
 
-    The first one is always fitted, the others only if they are started in time.
+    The first base calibrator is always fitted. The other base calibrators are fitted only if they
+    start in time.
     """
     start = monotonic()
     fits: dict[str, Sequence[Any]] = {}
@@ -88,7 +89,7 @@ def fit_members(
     for name, member in listed:
         is_late = effort.time_budget is not None and monotonic() - start >= effort.time_budget
         if not (fits and is_late):
-            # The first fit is done alone: the others start at its optimum.
+            # The first fit runs alone, because the others start at its optimum.
             first = fit_clone(member, plan.train(0), inputs)
             work = (
                 delayed(fit_clone)(member, plan.train(fold), inputs, first)
@@ -116,7 +117,7 @@ def _likelihoods(
     """
     rows, scores = held_out.rows, held_out.rows.u[:]
     columns = [_true_proba(folds[held_out.fold], scores, rows.y, inputs) for folds in fits]
-    likelihood = np.column_stack([*columns, np.full(len(scores), 1.0 / scores.shape[1])])
+    likelihood = np.column_stack([*columns, true_class(uniform_proba(scores), rows.y)])
     return [(likelihood, rows.weight, held_out.group)]
 
 

@@ -9,7 +9,7 @@ from calibrant._validation import printable
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    r"""Return a table with one line per row; floats have four digits, None is "-".
+    r"""Return a table with one line per row. Floats have four digits, and None is "-".
 
     Examples
     --------

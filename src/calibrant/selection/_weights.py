@@ -1,15 +1,15 @@
 r"""Weights of a stacked ensemble, by penalized out-of-fold likelihood.
 
-The trusted members, the identity and the averaged temperature, enter as one member: their average
-with probability :math:`P_{i0}` for the true class of row i. With the likelihoods P of this average
+The trusted members (the identity and the averaged temperature) enter as one member. Their average
+has probability :math:`P_{i0}` for the true class of row i. With the likelihoods P of this average
 and of all other members, and row weights c, the weights w on the simplex maximize
 
 .. math:: \sum_i c_i \log (P w)_i + 2 \log w_0 - \sqrt{\sum_i c_i (g_i - \bar g)^2}, \quad
     g_i = \log \frac{(P w)_i}{P_{i0}}.
 
-The root is a norm of g, so the objective is a minimum over vectors u of functions
-:math:`\sum_i c_i (1 - u_i) \log (P w)_i + 2 \log w_0`. They are concave in w, and so is their
-minimum (for row weights of one or more).
+The root is a norm of g, so the objective is a minimum over vectors u of functions :math:`\sum_i c_i
+(1 - u_i) \log (P w)_i + 2 \log w_0`. These functions and therefore their minimum are concave in w,
+for row weights of one or more.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ STANDARD_ERRORS = 1.0
 """Number of standard errors that are subtracted from a total gain."""
 
 _SMOOTHING = (1e-1, 1e-3, 1e-5, 1e-7)
-"""Added to the standard error, in nats and in quadrature. The standard error has a kink where all
-weight is on the trusted members. Newton steps would stall there, so the smoothing decreases in
-stages.
-"""
+"""Numbers added in quadrature to the standard error, in nats. The standard error has a kink where
+all weight is on the trusted members. Newton steps would stall at the kink, so the smoothing
+decreases in stages. """
 
 _TOLERANCE = 1e-2
 """Tolerance of the optimality conditions, in units of the smoothing."""
@@ -47,15 +46,18 @@ _MAX_STEPS = 100
 _SHORTEST_STEP = 1e-8
 
 _NEGLIGIBLE = 1e-6
-"""Smaller weights are set to zero, because fitting and storing the member would not pay off."""
+"""Smaller weights are set to zero, because such a member would not be worth fitting and storing."""
 
 
-def stack_weights(rows: OutOfFold) -> FloatArray:
-    """Return the weights (J,) of the members of a stacked ensemble."""
+def stack_weights(rows: OutOfFold, n_errors: float = STANDARD_ERRORS) -> FloatArray:
+    """Return the weights (J,) of the members of a stacked ensemble.
+
+    ``n_errors`` standard errors of the gain over the trusted members are subtracted from it.
+    """
     shares = trusted_shares(rows)
     trusted = rows.likelihood[:, rows.is_trusted] @ shares
     problem = _Problem(
-        np.column_stack([trusted, rows.likelihood[:, ~rows.is_trusted]]), rows.weight
+        np.column_stack([trusted, rows.likelihood[:, ~rows.is_trusted]]), rows.weight, n_errors
     )
     w = problem.solve()
     weights = np.empty(len(rows.is_trusted))
@@ -67,10 +69,10 @@ def stack_weights(rows: OutOfFold) -> FloatArray:
 def trusted_shares(rows: OutOfFold) -> FloatArray:
     """Return the shares of the trusted members.
 
-    They are proportional to the exponential of the out-of-fold log-likelihood, minus one standard
-    error of the gain over the identity. With fewer rows than classes, only the fraction n / K of a
-    standard error is subtracted: so few rows cannot show a significant loss of the identity,
-    although each of them determines the temperature well.
+    The shares are proportional to the exponential of the out-of-fold log-likelihood, minus one
+    standard error of the gain over the identity. With fewer rows than classes, only the fraction n
+    / K of a standard error is subtracted. So few rows cannot show a significant loss of the
+    identity, although each row determines the temperature well.
     """
     logs = np.log(rows.likelihood[:, rows.is_trusted])
     gain = logs - logs[:, :1]
@@ -100,10 +102,14 @@ class _Sums(NamedTuple):
 
 
 class _Problem(NamedTuple):
-    """Likelihoods (n, J) of members, of which the first is the reference, and row weights."""
+    """Likelihoods (n, J) of members, of which the first is the reference, and row weights.
+
+    ``n_errors`` is the number of standard errors that are subtracted from a gain.
+    """
 
     likelihood: FloatArray
     weight: FloatArray
+    n_errors: float = STANDARD_ERRORS
 
     def solve(self) -> FloatArray:
         """Return the weights (J,) on the simplex."""
@@ -115,22 +121,23 @@ class _Problem(NamedTuple):
         return w / w.sum()
 
     def _maximize(self, w: FloatArray, sums: _Sums, smoothing: float) -> tuple[FloatArray, _Sums]:
-        """Newton's method over non-negative weights; returns the weights and their sums.
+        """Apply Newton's method over non-negative weights, and return the weights and their sums.
 
-        The objective of t w is that of w plus log t times the number of rows. Its maximum over the
-        simplex is therefore that of the objective minus the sum of the weights, over w >= 0.
+        The objective at t w is the objective at w plus log t times the number of rows. Its maximum
+        over the simplex is therefore the maximum of the objective minus the sum of the weights,
+        over w >= 0.
         """
         for _ in range(_MAX_STEPS):
-            gradient, curvature = _quadratic_model(sums, w, smoothing)
+            gradient, curvature = _quadratic_model(sums, w, smoothing, self.n_errors)
             violation = np.maximum(gradient - 1.0, w * (1.0 - gradient)).max()
             if violation <= _TOLERANCE * smoothing:
                 break
             step = _newton_step(gradient, curvature, w)
-            value, length = _loss(sums, w, smoothing), 1.0
+            value, length = _loss(sums, w, smoothing, self.n_errors), 1.0
             while length > _SHORTEST_STEP:
                 trial = w + length * step
                 trial_sums = self._sums(trial)
-                if _loss(trial_sums, trial, smoothing) < value:
+                if _loss(trial_sums, trial, smoothing, self.n_errors) < value:
                     w, sums = trial, trial_sums
                     break
                 length *= 0.5
@@ -152,17 +159,19 @@ class _Problem(NamedTuple):
         return _Sums(*sum_blocks(block_sums, *self.likelihood.shape))
 
 
-def _loss(sums: _Sums, w: FloatArray, smoothing: float) -> float:
+def _loss(sums: _Sums, w: FloatArray, smoothing: float, n_errors: float) -> float:
     """Minus the objective per row, plus the sum of the weights, up to a constant."""
     if w[0] <= 0.0:
         return np.inf
     total, gain = sums.products[-1, -1], sums.products[-2, -1]
     error = np.sqrt(sums.deviation + smoothing**2)
-    objective = gain + PSEUDO_ROWS * np.log(w[0]) - STANDARD_ERRORS * error
+    objective = gain + PSEUDO_ROWS * np.log(w[0]) - n_errors * error
     return float(w.sum() - objective / (total + PSEUDO_ROWS))
 
 
-def _quadratic_model(sums: _Sums, w: FloatArray, smoothing: float) -> tuple[FloatArray, FloatArray]:
+def _quadratic_model(
+    sums: _Sums, w: FloatArray, smoothing: float, n_errors: float
+) -> tuple[FloatArray, FloatArray]:
     """Gradient and negative Hessian of the objective per row."""
     total = sums.products[-1, -1]
     mean = sums.products[-2, -1] / total
@@ -173,8 +182,8 @@ def _quadratic_model(sums: _Sums, w: FloatArray, smoothing: float) -> tuple[Floa
     slope = (ratio_gain - mean * ratio) / error
     bend = (sums.gain_products[:-2, :-2] - mean * products) / error
     spread = products - np.outer(ratio, ratio) / total
-    gradient = ratio - STANDARD_ERRORS * slope
-    curvature = products + STANDARD_ERRORS * ((spread - np.outer(slope, slope)) / error - bend)
+    gradient = ratio - n_errors * slope
+    curvature = products + n_errors * ((spread - np.outer(slope, slope)) / error - bend)
     gradient[0] += PSEUDO_ROWS / w[0]
     curvature[0, 0] += PSEUDO_ROWS / w[0] ** 2
     n_rows = total + PSEUDO_ROWS
@@ -191,14 +200,19 @@ def _newton_step(gradient: FloatArray, curvature: FloatArray, w: FloatArray) -> 
     return w * np.maximum(gradient, 0.0) - w
 
 
-def stack_gain(rows: OutOfFold, ratios: FloatArray) -> Gain:
-    """Cross-fitted reduction of the log-loss: each group uses weights of the other groups."""
+def stack_gain(rows: OutOfFold, ratios: FloatArray, n_errors: float = STANDARD_ERRORS) -> Gain:
+    """Return the cross-fitted reduction of the log-loss.
+
+    Each group uses weights of the other groups.
+    """
     after = np.empty(len(rows.weight))
     for number in np.unique(rows.group):
         held_out = rows.group == number
         others = rows.subset(~held_out)
         weights = (
-            stack_weights(others) if len(others.weight) else np.eye(1, rows.likelihood.shape[1])[0]
+            stack_weights(others, n_errors)
+            if len(others.weight)
+            else np.eye(1, rows.likelihood.shape[1])[0]
         )
         after[held_out] = likelihood_losses(rows.likelihood[held_out] @ weights)
     before = likelihood_losses(rows.likelihood[:, 0])

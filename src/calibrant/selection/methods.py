@@ -1,4 +1,4 @@
-"""Table of all methods: calibrators by the names that `compare` and the command line accept."""
+"""Table of all calibrators by the names that `compare` and the command line accept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Method:
     """A calibrator by name, with a one-line description.
 
     ``make`` returns the unfitted calibrator. Calibrators with ``is_binary`` are for two classes.
-    With more classes one is fitted per class, unless another notion is passed.
+    With more classes, one calibrator is fitted per class, unless another notion is passed.
     """
 
     name: str
@@ -36,7 +36,7 @@ def _auto() -> Any:
 
 
 def _isotonic() -> Any:
-    # Linear between blocks and smoothed, because plain isotonic regression predicts 0 and 1.
+    # Interpolate linearly and smooth, because plain isotonic regression predicts 0 and 1.
     return binary.IsotonicCalibration("linear", smoothing=1.0)
 
 
@@ -108,8 +108,8 @@ _DEFAULT = ("temperature", "structured-vector", "structured-matrix", "isotonic",
 def method(name: str, *, notion: str | None = None) -> Any:
     """Return the unfitted calibrator with this name.
 
-    The same names are accepted by `compare`, by the command line and by every parameter that takes
-    a calibrator, as in ``CalibratedClassifier(estimator, "isotonic")``.
+    `compare`, the command line and every parameter that takes a calibrator accept the same names,
+    as in ``CalibratedClassifier(estimator, "isotonic")``.
 
     Parameters
     ----------
@@ -157,12 +157,12 @@ def _find(name: str) -> Method:
 
 
 def as_calibrator(calibrator: Any) -> Any:
-    """Return a calibrator unchanged, or the one with this name."""
+    """Return a calibrator unchanged, or the calibrator with this name."""
     return method(calibrator) if isinstance(calibrator, str) else check_calibrator(calibrator)
 
 
 def needs_rows(calibrator: Any) -> bool:
-    """Whether a calibrator needs all rows in memory. Classifiers of other packages do."""
+    """Return whether a calibrator needs all rows in memory, as classifiers of other packages do."""
     return bool(getattr(calibrator, "needs_rows", True))
 
 
@@ -172,8 +172,8 @@ def check_members(members: Mapping[str, Any], sample: Sample) -> None:
         if needs_rows(member):
             sample.rows(name)
         if getattr(member, "_folds_by_row", False):
-            # It assigns chunked rows to folds by their number, and so do the outer folds. The inner
-            # folds would then be the same as the outer ones.
+            # This calibrator assigns chunked rows to folds by their number, as the outer folds do.
+            # So its folds would be the same as the outer folds.
             sample.rows(f"{name} inside other folds", "pass the calibrators inside it instead")
 
 
@@ -200,5 +200,5 @@ def default_methods() -> dict[str, Any]:
 
 
 def method_of(calibrator: Any) -> Method | None:
-    """Return the entry that makes calibrators of this type; None if there is none."""
+    """Return the entry that makes calibrators of this type, or None if there is none."""
     return next((entry for entry in _TABLE if type(entry.make()) is type(calibrator)), None)

@@ -14,7 +14,7 @@ from calibrant.multiclass._gp.monotone import (
     fit_increasing,
     min_slope,
 )
-from calibrant.multiclass._gp.scores import ScoreSummary, standardise, summarise_scores
+from calibrant.multiclass._gp.scores import ScoreSummary, standardize, summarize_scores
 from calibrant.multiclass._gp.search import fit_evidence
 
 
@@ -35,7 +35,7 @@ def summary(rng) -> ScoreSummary:
     u = 2 * rng.normal(size=(300, 4))
     latent = -((u - 0.5) ** 2)
     proba = np.exp(latent) / np.exp(latent).sum(axis=1, keepdims=True)
-    return summarise_scores(standardise(u, draw_labels(proba, rng=rng), np.ones(300)))
+    return summarize_scores(standardize(u, draw_labels(proba, rng=rng), np.ones(300)))
 
 
 def true_slope(summary: ScoreSummary, inducing: InducingInputs, mean: np.ndarray) -> float:
@@ -109,7 +109,7 @@ def test_the_latent_mean_increases_on_the_whole_range(summary):
 def test_a_mean_that_increases_anyway_is_left_alone(rng):
     u = 3 * rng.normal(size=(300, 4))
     proba = np.exp(u / 2) / np.exp(u / 2).sum(axis=1, keepdims=True)
-    summary = summarise_scores(standardise(u, draw_labels(proba, rng=rng), np.ones(300)))
+    summary = summarize_scores(standardize(u, draw_labels(proba, rng=rng), np.ones(300)))
     free = fit_evidence(summary, lambda inducing: SparseBound(summary.rows, inducing), n_inducing=5)
     found = fit_increasing(summary, DiagonalResidual, n_inducing=5)
     assert true_slope(summary, free.inducing, free.point.mean) > 0.1

@@ -9,7 +9,7 @@ from calibrant.datasets import draw_labels
 from calibrant.multiclass._gp import search
 from calibrant.multiclass._gp.bound import SparseBound
 from calibrant.multiclass._gp.kernel import InducingInputs, Kernel
-from calibrant.multiclass._gp.scores import ScoreSummary, standardise, summarise_scores
+from calibrant.multiclass._gp.scores import ScoreSummary, standardize, summarize_scores
 from calibrant.multiclass._gp.search import NOISE_FLOOR, fit_evidence
 
 
@@ -18,7 +18,7 @@ def summary(rng) -> ScoreSummary:
     """Overconfident by a factor of two."""
     u = 3 * rng.normal(size=(300, 4))
     proba = np.exp(u / 2) / np.exp(u / 2).sum(axis=1, keepdims=True)
-    return summarise_scores(standardise(u, draw_labels(proba, rng=rng), np.ones(300)))
+    return summarize_scores(standardize(u, draw_labels(proba, rng=rng), np.ones(300)))
 
 
 def bound_of(summary: ScoreSummary):
@@ -94,7 +94,7 @@ def test_scores_that_are_calibrated_keep_a_latent_function_that_hardly_moves(see
     rng = np.random.default_rng(seed)
     u = 3 * rng.normal(size=(300, 4))
     proba = np.exp(u) / np.exp(u).sum(axis=1, keepdims=True)
-    summary = summarise_scores(standardise(u, draw_labels(proba, rng=rng), np.ones(300)))
+    summary = summarize_scores(standardize(u, draw_labels(proba, rng=rng), np.ones(300)))
     found = fit_evidence(summary, bound_of(summary), n_inducing=5)
     assert found.inducing.kernel.variance == pytest.approx(1e-4)
 

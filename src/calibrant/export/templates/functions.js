@@ -1,7 +1,7 @@
-// Functions of exported ES modules: one per operation, and those that several of them call.
-// Only the functions that a program needs are written, each without the comment above it.
+// Functions of exported ES modules: one per operation, and functions that several of them call.
+// An exported module contains only the functions that it needs, without the comments above them.
 
-// A compensated sum (Neumaier): JavaScript has none.
+// Compensated sum (Neumaier), because JavaScript has no exact sum.
 function total(row) {
   let sum = 0, lost = 0;
   for (const x of row) {

@@ -1,1 +1,1 @@
-"""Parts of `GaussianProcessCalibration`: kernel, bound, and the search for its parameters."""
+"""Internals of `GaussianProcessCalibration`: kernel, bound, and the search for its parameters."""

@@ -10,9 +10,9 @@ from calibrant._typing import FloatArray
 
 
 class Posterior(NamedTuple):
-    """The posterior ``q(e) = N(mean, covariance)``, its value, and a metric.
+    """The posterior ``q(e) = N(mean, covariance)`` and the value of the bound.
 
-    The metric is a positive definite estimate of the negative inverse Hessian of the value.
+    ``metric`` is a positive definite estimate of the negative inverse Hessian of the value.
     """
 
     value: float
@@ -25,7 +25,7 @@ class Ascendable(Protocol):
     """A function to be maximized over the mean of a posterior."""
 
     def at(self, mean: FloatArray) -> Posterior:
-        """The posterior at a mean; the value may be minus infinity outside of the domain."""
+        """Return the posterior at a mean. Its value is -inf outside the domain."""
 
     def gradient(self, posterior: Posterior) -> FloatArray:
         """Derivative with respect to the mean."""
@@ -41,9 +41,9 @@ def ascend(
 ) -> Posterior:
     """Find a maximum near ``start`` by Newton steps with ``metric`` as the inverse Hessian.
 
-    The metric is corrected by gradients, as in L-BFGS, by up to ``n_secants`` steps. The search
-    ends when the Newton decrement, twice the expected increase of the value, is at most
-    ``tolerance``, or when no step increases the value.
+    The gradients of the last ``n_secants`` steps correct the metric, as in L-BFGS. The search ends
+    when the Newton decrement is at most ``tolerance``, or when no step increases the value. The
+    Newton decrement is twice the expected increase of the value.
     """
     here = function.at(start)
     slope = function.gradient(here)
@@ -55,7 +55,7 @@ def ascend(
         if there is None:
             break
         new_slope = function.gradient(there)
-        secants = _remembered(secants, there.mean - here.mean, slope - new_slope, n_secants)
+        secants = _append_secant(secants, there.mean - here.mean, slope - new_slope, n_secants)
         here, slope = there, new_slope
     return here
 
@@ -68,10 +68,10 @@ class _Secant(NamedTuple):
     curvature: float
 
 
-def _remembered(
+def _append_secant(
     secants: list[_Secant], step: FloatArray, fall: FloatArray, limit: int
 ) -> list[_Secant]:
-    """The last secants, with a new one if its curvature is positive."""
+    """Append a secant if its curvature is positive, and keep the last ``limit`` secants."""
     curvature = float(step @ fall)
     if not limit or curvature <= 1e-10 * float(np.linalg.norm(step) * np.linalg.norm(fall)):
         return secants
@@ -79,7 +79,7 @@ def _remembered(
 
 
 def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) -> FloatArray:
-    """Corrected inverse Hessian times gradient: the two loops of L-BFGS around ``metric``."""
+    """Multiply the corrected inverse Hessian by the gradient: the two loops of L-BFGS."""
     left = slope.copy()
     shares = []
     for secant in reversed(secants):
@@ -94,7 +94,7 @@ def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) ->
 def _step(
     function: Ascendable, here: Posterior, direction: FloatArray, slope: FloatArray
 ) -> Posterior | None:
-    """The end of the first of the steps 1, 1/2, 1/4, ... that increases the value enough."""
+    """Try steps of length 1, 1/2, 1/4, ... and return the first that increases the value enough."""
     gain = 1e-4 * float(direction @ slope)
     length = 1.0
     while length > 1e-8:

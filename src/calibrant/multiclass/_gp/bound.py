@@ -1,15 +1,17 @@
-"""The variational bound of a latent function that all classes share.
+"""The variational bound for a latent function that all classes share.
 
-Kernel parameters and inducing inputs are fixed here. Row n has scores ``x_nk`` and prior means
-``u_nk``; its latent values ``f_n`` are Gaussian with mean ``phi_n = u_n + A_n m`` and covariance
-``C_n = R_n + A_n S A_n'``. The rows of ``A_n`` are the features of the scores (`InducingInputs`),
-``q(e) = N(m, S)`` is the posterior of the whitened inducing variables, and ``R_n`` is the part of
-the row's prior covariance that they leave unexplained. With ``s_n = softmax(phi_n)`` and ``H_n =
-diag(s_n) - s_n s_n'`` the objective (Wenger 2020, eq. 6 with the second-order term of eq. 7) is
+This module assumes fixed kernel parameters and inducing inputs. Row n has scores ``x_nk`` and prior
+means ``u_nk``. Its latent values ``f_n`` are Gaussian with mean ``phi_n = u_n + A_n m`` and
+covariance ``C_n = R_n + A_n S A_n'``. The rows of ``A_n`` are the features of the scores
+(`InducingInputs`), and ``q(e) = N(m, S)`` is the posterior of the whitened inducing variables.
+``R_n`` is the part of the prior covariance of the row that these variables do not explain. With
+``s_n = softmax(phi_n)`` and ``H_n = diag(s_n) - s_n s_n'``, the objective (Wenger 2020, eq. 6 with
+the second-order term of eq. 7) is
 
     F = sum_n weight_n (log s_n,y_n - tr(H_n C_n) / 2) - (|m|^2 + tr S - log det S - M) / 2.
 
-For fixed m it is largest at ``S^-1 = B = I + sum_n weight_n A_n' H_n A_n``, where it is
+For fixed m, the objective is largest at ``S^-1 = B = I + sum_n weight_n A_n' H_n A_n``. There, its
+value is
 
     F(m) = sum_n weight_n (log s_n,y_n - tr(H_n R_n) / 2) - |m|^2 / 2 - log det B / 2.
 
@@ -49,7 +51,7 @@ class ScaledRows(NamedTuple):
     scale: float = 1.0
 
     def inputs(self, rows: slice) -> FloatArray:
-        """The inputs of the kernel for a block of rows."""
+        """Return the inputs of the kernel for a block of rows."""
         return (self.u[rows] - self.center) / self.scale
 
 
@@ -59,20 +61,23 @@ class Residual(Protocol):
     diagonal: FloatArray
 
     def times(self, s: FloatArray) -> FloatArray:
-        """``R_n s_n``."""
+        """Return ``R_n s_n``."""
 
     def feature_slope(self, s: FloatArray, average: FloatArray) -> FloatArray:
-        """Derivative of ``-tr(H_n R_n) / 2`` by ``A_n``; ``average`` is ``A_n' s_n``."""
+        """Return the derivative of ``-tr(H_n R_n) / 2`` by ``A_n``. ``average`` is ``A_n' s_n``."""
 
     def kernel_slope(self, s: FloatArray, weight: FloatArray) -> FloatArray:
-        """Derivative of ``-sum_n weight_n tr(H_n R_n) / 2`` by the log kernel parameters.
+        """Return the derivative of ``-sum_n weight_n tr(H_n R_n) / 2`` for fixed features.
 
-        Features are fixed. The parameters are variance, lengthscale and noise.
+        The derivative is by the logarithms of variance, lengthscale and noise.
         """
 
 
 class DiagonalResidual:
-    """``R_n`` without its off-diagonal entries: latent values of a row are dependent only by e."""
+    """``R_n`` without its off-diagonal entries.
+
+    The latent values of a row depend on each other only through the inducing variables.
+    """
 
     def __init__(self, x: FloatArray, features: FloatArray, inducing: InducingInputs) -> None:
         self.features = features
@@ -129,12 +134,12 @@ ResidualOf = Callable[[FloatArray, FloatArray, InducingInputs], Residual]
 
 
 class SparseBound:
-    """``F(m)`` with its gradients, as sums over row blocks.
+    """The bound ``F(m)`` and its gradients, computed as sums over row blocks.
 
-    A pass over the data costs O(n K M^2), and O(n K^2) more for "full". ``at(mean)`` returns the
-    value and the closed form of S, and ``gradient`` the derivative by m. ``outer_gradient`` is the
-    derivative by kernel parameters and inducing inputs for fixed m and S, which is the whole
-    derivative if m is the maximum (envelope theorem).
+    A pass over the data costs O(n K M^2), plus O(n K^2) for "full". ``at(mean)`` returns the value
+    and the optimal S, and ``gradient`` returns the derivative by m. ``outer_gradient`` returns the
+    derivative by kernel parameters and inducing inputs for fixed m and S. If m is the maximum, it
+    equals the total derivative (envelope theorem).
     """
 
     def __init__(
@@ -151,7 +156,7 @@ class SparseBound:
         )
 
     def at(self, mean: FloatArray) -> Posterior:
-        """Value of the bound at a whitened mean, with the best covariance."""
+        """Return the value of the bound at a whitened mean, with the optimal covariance."""
         value, precision = self._sum(lambda block: block.value(mean))
         precision[np.diag_indices_from(precision)] += 1.0
         root = cholesky(precision, lower=True)
@@ -160,19 +165,19 @@ class SparseBound:
         return Posterior(value, mean, covariance, covariance)
 
     def gradient(self, posterior: Posterior) -> FloatArray:
-        """Derivative of ``F(m)``."""
+        """Return the derivative of ``F(m)``."""
         return self._sum(lambda block: block.mean_slope(posterior)) - posterior.mean
 
     def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
-        """The best posterior near a mean, by Newton's method with S as the inverse Hessian.
+        """Find the best posterior near a mean by Newton's method with S as the inverse Hessian.
 
         S ignores the derivatives of H, which matter if the residual covariance is large. `ascend`
-        corrects for them.
+        corrects this error.
         """
         return ascend(self, start, tolerance=tolerance)
 
     def outer_gradient(self, posterior: Posterior) -> FloatArray:
-        """Derivative by log variance, log lengthscale, log noise and the inducing inputs."""
+        """Return the derivative by log variance, log lengthscale, log noise and inducing inputs."""
         moments, cross, direct = self._sum(lambda block: block.kernel_slope(posterior))
         out = self.inducing.gradient(moments, cross)
         out[:3] += direct
@@ -217,7 +222,7 @@ class _Block:
         return log_softmax(self.u + (self.flat @ mean).reshape(self.u.shape))
 
     def value(self, mean: FloatArray) -> tuple[float, FloatArray]:
-        """Weighted sums of ``log s_y - tr(H R) / 2`` and of ``A' H A``."""
+        """Return the weighted sums of ``log s_y - tr(H R) / 2`` and of ``A' H A``."""
         log_proba = self._log_proba(mean)
         s = np.exp(log_proba)
         trace = (s * (self.residual.diagonal - self.residual.times(s))).sum(axis=1)
@@ -229,12 +234,12 @@ class _Block:
         return float(value), precision
 
     def mean_slope(self, posterior: Posterior) -> FloatArray:
-        """``A' r``, r as in `_slopes`."""
+        """Return ``A' r`` with r from `_slopes`."""
         r, *_ = self._slopes(posterior)
         return r.ravel() @ self.flat
 
     def kernel_slope(self, posterior: Posterior) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Sums for `InducingInputs.gradient`, and the derivative at fixed features."""
+        """Return the sums for `InducingInputs.gradient`, and the derivative for fixed features."""
         r, s, average, spread = self._slopes(posterior)
         slope = self.residual.feature_slope(s, average)
         spread -= (average @ posterior.covariance)[:, None, :]
@@ -250,9 +255,10 @@ class _Block:
     def _slopes(
         self, posterior: Posterior
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """``r``, the weighted derivative by phi at fixed C; ``s``; ``A' s``; ``A S``.
+        """Return ``r``, ``s``, ``A' s`` and ``A S``.
 
-        The derivative of ``tr(H C)`` is ``s (b - s . b)`` with ``b = diag(C) - 2 C s``.
+        ``r`` is the weighted derivative by phi for fixed C. The derivative of ``tr(H C)`` is
+        ``s (b - s . b)`` with ``b = diag(C) - 2 C s``.
         """
         s = np.exp(self._log_proba(posterior.mean))
         average = np.einsum("nk,nkm->nm", s, self.features)
@@ -265,5 +271,5 @@ class _Block:
 
 
 def _rows_times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Matrix times vector for every row."""
+    """Multiply the matrix of every row by the vector of the row."""
     return (matrices @ vectors[..., None])[..., 0]

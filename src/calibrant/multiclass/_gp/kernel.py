@@ -3,8 +3,7 @@
 With the kernel ``v exp(-(x - x')^2 / (2 l^2))``, inducing inputs ``w_1..w_M`` and the Cholesky
 factor ``L L' = K_w`` of their covariance, the *feature* of a scalar ``x`` is the vector ``a(x) =
 L^-1 k(w, x)``. A latent function with whitened inducing variables ``e ~ N(0, I)`` has mean ``a(x) .
-e`` at ``x``. The variance that the inducing inputs do not explain there is ``v + noise -
-|a(x)|^2``.
+e`` at ``x``. The inducing inputs do not explain the variance ``v + noise - |a(x)|^2`` at ``x``.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from calibrant._typing import FloatArray
 
-# Share of the variance that is added to the diagonal of K_w, because inducing inputs may coincide.
+# Share of the variance added to the diagonal of K_w, which is singular if inducing inputs coincide.
 _JITTER = 1e-8
 
 
@@ -29,7 +28,7 @@ class Kernel(NamedTuple):
 
 
 def rbf(x: FloatArray, center: FloatArray, kernel: Kernel) -> FloatArray:
-    """``v exp(-(x_i - c_j)^2 / (2 l^2))`` over the last axes: the kernel without the noise."""
+    """Return ``v exp(-(x_i - c_j)^2 / (2 l^2))`` over the last axes, the kernel without noise."""
     out = x[..., None] - center[..., None, :]
     out *= out
     out *= -0.5 / kernel.lengthscale**2
@@ -42,7 +41,7 @@ class InducingInputs:
     """Kernel and inducing inputs with their Cholesky factor.
 
     The white noise is independent for all evaluations of the latent function, including those at
-    the inducing inputs. So it is part of the diagonal of ``K_w``, but not of ``k(w, x)``.
+    the inducing inputs. So the noise is part of the diagonal of ``K_w``, but not of ``k(w, x)``.
     """
 
     def __init__(self, kernel: Kernel, inputs: FloatArray) -> None:
@@ -54,31 +53,31 @@ class InducingInputs:
         self._inverse = solve_triangular(self.root, np.eye(len(inputs)), lower=True)
 
     def features(self, x: FloatArray) -> FloatArray:
-        """``a(x)``, shape ``x.shape + (M,)``."""
+        """Return ``a(x)`` with shape ``x.shape + (M,)``."""
         return rbf(x, self.inputs, self.kernel) @ self._inverse.T
 
     def slopes(self, x: FloatArray) -> FloatArray:
-        """``da/dx``, shape ``x.shape + (M,)``."""
+        """Return ``da/dx`` with shape ``x.shape + (M,)``."""
         scaled = (self.inputs - x[..., None]) / self.kernel.lengthscale**2
         return (rbf(x, self.inputs, self.kernel) * scaled) @ self._inverse.T
 
     def weights(self, mean: FloatArray) -> FloatArray:
-        """``alpha`` with ``a(x) . mean = sum_j alpha_j k(x, w_j)``."""
+        """Return ``alpha`` with ``a(x) . mean = sum_j alpha_j k(x, w_j)``."""
         return self._inverse.T @ mean
 
     def whitened(self, values: FloatArray) -> FloatArray:
-        """The whitened mean of a latent function with these values at the inducing inputs."""
+        """Return the whitened mean of a function with given values at the inducing inputs."""
         return self._inverse @ values
 
     def unexplained(self, features: FloatArray) -> FloatArray:
-        """``v + noise - |a(x)|^2``, not below the noise."""
+        """Return ``v + noise - |a(x)|^2``, but at least the noise."""
         explained = np.einsum("...m,...m->...", features, features)
         return np.maximum(self.kernel.variance - explained, 0.0) + self.kernel.noise
 
     def pulled(
         self, x: FloatArray, features: FloatArray, slope: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Sums over scores that `gradient` needs for the derivative of ``sum(slope * features)``.
+        """Return sums over scores, from which `gradient` derives ``sum(slope * features)``.
 
         ``x`` has shape (n,).
         """
@@ -87,7 +86,7 @@ class InducingInputs:
         return powers @ weighted, features.T @ slope
 
     def gradient(self, moments: FloatArray, cross: FloatArray) -> FloatArray:
-        """Derivative by log variance, log lengthscale, log noise and the M inducing inputs."""
+        """Return the derivative by log variance, log lengthscale, log noise and inducing inputs."""
         shift, square = self._centered(moments)
         scale = self.kernel.lengthscale**2
         slope = self._prior_gradient(self._root_pulled(cross))
@@ -97,7 +96,7 @@ class InducingInputs:
         return slope
 
     def slope_gradient(self, x: FloatArray, weight: FloatArray, mean: FloatArray) -> FloatArray:
-        """Derivative of ``sum_i weight_i a'(x_i) . mean`` by the same parameters."""
+        """Return the derivative of ``sum_i weight_i a'(x_i) . mean`` by the parameters."""
         lengthscale = self.kernel.lengthscale
         distance = (x[:, None] - self.inputs) / lengthscale
         weighted = rbf(x, self.inputs, self.kernel) * np.outer(weight, self.weights(mean))
@@ -109,12 +108,12 @@ class InducingInputs:
         return slope
 
     def _centered(self, moments: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weighted sums of ``x - w`` and of its square from those of 1, x and x^2."""
+        """Return weighted sums of ``x - w`` and ``(x - w)^2``, from the sums of 1, x and x^2."""
         shift = moments[1] - self.inputs * moments[0]
         return shift, moments[2] - self.inputs * (moments[1] + shift)
 
     def _root_pulled(self, cross: FloatArray) -> FloatArray:
-        """Derivative with respect to ``K_w`` through its Cholesky factor."""
+        """Return the derivative with respect to ``K_w`` through its Cholesky factor."""
         root_slope = -np.tril(self._inverse.T @ cross.T)
         inner = np.tril(self.root.T @ root_slope)
         inner[np.diag_indices_from(inner)] *= 0.5

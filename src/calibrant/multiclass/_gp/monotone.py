@@ -1,11 +1,11 @@
-"""A latent mean that increases on an interval: constrained maximization, and a certificate.
+"""Fit a latent mean that increases on an interval.
 
 The latent mean ``u + g(x)`` with ``x = (u - center) / scale`` and ``g(x) = a(x) . m`` has slope ``1
-+ g'(x) / scale``. A logarithmic barrier keeps it above a floor at the points of a grid. Between
-them ``g'`` differs from its linear interpolation by at most ``h^2 / 8 max |g'''|`` for a step h,
-and ``|g'''| <= |m| sqrt(15 v) / l^3``, because ``|m|`` bounds the norm of g in the space of the
-kernel. Finally m is shrunk a little to compensate for this difference, so the slope is at least the
-floor everywhere on the interval.
++ g'(x) / scale``. A logarithmic barrier keeps the slope above a floor at the points of a grid with
+step h. Between the points, ``g'`` differs from its linear interpolation by at most ``h^2 / 8 max
+|g'''|``. Here ``|g'''| <= |m| sqrt(15 v) / l^3``, because ``|m|`` bounds the norm of g in the
+reproducing kernel Hilbert space. At the end, m is shrunk slightly to compensate for this
+difference. So the slope is at least the floor everywhere on the interval.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from calibrant.multiclass._gp.search import TOLERANCE, Evidence, fit_evidence
 
 _SEARCH_POINTS = 300
 _GRID_POINTS = (300, 20_000)
-_SEARCH_BARRIER = 3.0  # units of the bound that the barrier may cost, in the search and at the end
+# Strength of the barrier in units of the bound, during the search and at the end.
+_SEARCH_BARRIER = 3.0
 _LAST_BARRIERS = (1e-2, 1e-4)
 
 
 def min_slope(scale: float) -> float:
-    """Floor of the slope of a monotone latent mean, for scores with standard deviation ``scale``.
+    """Return the smallest allowed slope of a monotone latent mean.
 
-    The prior mean has slope 1. Widely spread scores may need a temperature as large as their
-    spread, so their floor is lower.
+    ``scale`` is the standard deviation of the scores. The prior mean has slope 1. Widely spread
+    scores may need a temperature as large as their spread, so their floor is lower.
     """
     return 1e-3 / max(1.0, scale)
 
 
 def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int) -> Evidence:
-    """The evidence if the latent mean must increase from ``summary.low`` to ``summary.high``."""
+    """Maximize the evidence for a latent mean that increases on the range of the scores."""
     free = fit_evidence(
         summary,
         lambda inducing: SparseBound(summary.rows, inducing, residual),
@@ -67,7 +68,7 @@ def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: i
 
 
 def _tighten(bound: SparseBound, summary: ScoreSummary, mean: FloatArray) -> Posterior:
-    """Lower the barrier for given kernel parameters, and compensate the interpolation error."""
+    """Lower the barrier for fixed kernel parameters, and correct for the interpolation error."""
     slopes = _certify(summary, bound.inducing, mean)
     for cost in _LAST_BARRIERS:
         mean = _BarrierBound(bound, slopes.grid, cost).maximum(mean, TOLERANCE * summary.total).mean
@@ -76,23 +77,24 @@ def _tighten(bound: SparseBound, summary: ScoreSummary, mean: FloatArray) -> Pos
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Slopes of the latent mean on a grid, ``1 + matrix @ m``, and their error between points."""
+    """Slopes ``1 + matrix @ m`` of the latent mean on a grid, with a bound between the points."""
 
     grid: FloatArray
     matrix: FloatArray
     gap: float
-    """Largest decrease of the slope below both neighbors for ``|m| = 1``."""
+    """Largest difference between a slope and the lower one of the adjacent grid points, for ``|m| =
+    1``."""
     lowest: float
     """The required floor of the slope."""
 
     def floor(self, mean: FloatArray) -> float:
-        """A lower bound of the slope on the whole interval."""
+        """Return a lower bound of the slope on the whole interval."""
         return 1.0 + float((self.matrix @ mean).min()) - self.gap * float(np.linalg.norm(mean))
 
     def shrinkage(self, mean: FloatArray) -> float:
-        """Factor of m that raises the smallest slope to the floor.
+        """Return the factor for m that raises the smallest slope to the floor.
 
-        It exists because slopes are 1 plus a linear function of m.
+        Such a factor exists because slopes are 1 plus a linear function of m.
         """
         drop = 1.0 - self.floor(mean)
         return min(1.0, (1.0 - self.lowest) / drop) if drop > 0 else 1.0
@@ -101,10 +103,10 @@ class Slopes:
 def certified_slopes(
     inducing: InducingInputs, low: float, high: float, scale: float, size: float
 ) -> Slopes:
-    """Slopes on a grid from ``low`` to ``high``.
+    """Return slopes on a grid from ``low`` to ``high``.
 
-    The grid is so fine that the slope changes little between its points for a mean of norm
-    ``size``.
+    The grid is fine enough that, for a mean of norm ``size``, the slope changes little between its
+    points.
     """
     variance, lengthscale, _ = inducing.kernel
     lowest = min_slope(scale)
@@ -123,9 +125,9 @@ def _certify(summary: ScoreSummary, inducing: InducingInputs, mean: FloatArray) 
 
 
 class _BarrierBound:
-    """``F(m) + strength * mean_g log(slope_g - floor)``.
+    """The bound with a barrier: ``F(m) + strength * mean_g log(slope_g - floor)``.
 
-    Minus infinity if a slope is below the floor.
+    The value is -inf if a slope is below the floor.
     """
 
     def __init__(self, bound: SparseBound, grid: FloatArray, strength: float) -> None:
@@ -133,11 +135,11 @@ class _BarrierBound:
         self.grid = grid
         self.slopes = bound.inducing.slopes(grid) / bound.rows.scale
         self.strength = strength / len(grid)
-        self.room = 1.0 - min_slope(bound.rows.scale)
+        self.max_drop = 1.0 - min_slope(bound.rows.scale)
 
     def slack(self, mean: FloatArray) -> FloatArray:
-        """How far the slopes are above the floor."""
-        return self.room + self.slopes @ mean
+        """Return the slopes minus the floor."""
+        return self.max_drop + self.slopes @ mean
 
     def at(self, mean: FloatArray) -> Posterior:
         slack = self.slack(mean)
@@ -158,17 +160,19 @@ class _BarrierBound:
         return self.bound.outer_gradient(posterior) + barrier
 
     def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
-        # The curvature of the barrier is known exactly and changes fast, so secants of earlier
-        # steps would be misleading.
+        # Secants are not used: the metric contains the exact curvature of the barrier, which
+        # changes too fast for secants of earlier steps.
         return ascend(self, self._feasible(start), tolerance=tolerance, n_secants=0)
 
     def _feasible(self, mean: FloatArray) -> FloatArray:
         drop = -float((self.slopes @ mean).min())
-        return mean if drop < self.room else mean * (0.5 * self.room / drop)
+        return mean if drop < self.max_drop else mean * (0.5 * self.max_drop / drop)
 
     def _metric(self, covariance: FloatArray, slack: FloatArray) -> FloatArray:
-        """``(S^-1 + D' D)^-1``, written as ``Q Q'`` with ``Q = C T^-1``, ``C C' = S`` and ``T'T = I
-        + C' D' D C``.
+        """Return ``(S^-1 + D' D)^-1``.
+
+        The matrix is computed as ``Q Q'`` with ``Q = C T^-1``, ``C C' = S`` and ``T'T = I + C' D' D
+        C``.
         """
         root = cholesky(covariance, lower=True)
         scaled = (self.slopes @ root) * (self.strength**0.5 / slack)[:, None]

@@ -1,4 +1,4 @@
-"""A summary of the calibration scores by sums over row blocks: spread, range and histogram."""
+"""Summarize calibration scores by their spread, range and histogram."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from calibrant._kernels.simplex import softmax, true_class
 from calibrant._typing import FloatArray, IntArray
 from calibrant.multiclass._gp.bound import ScaledRows
 
-# Maximum slope of the latent function, in log-odds per standard deviation of the scores (or the
-# slope of the scores themselves, if it is larger). A steeper function is practically a step.
+# Maximum slope of the latent function, in log-odds per standard deviation of the scores. If the
+# scores have a larger slope, the maximum is their slope. A steeper function is practically a step
+# function.
 _STEEPEST = 30.0
-# Cells of the histogram: some hundreds for each of the ten inducing inputs.
+# Number of cells of the histogram: several hundred for each of the ten inducing inputs.
 _CELLS = 4096
-# Share of inducing inputs that is spread uniformly, so the ends of the range get some even if most
-# scores are equal.
+# Share of inducing inputs that are spread uniformly. Uniform inputs cover the ends of the range
+# even if most scores are equal.
 _UNIFORM_SHARE = 0.3
-# Minimum of the expected difference between a calibrated latent function and the scores in
-# log-odds: a factor of twenty in the odds.
+# Minimum of `ScoreSummary.amplitude`, in log-odds. This minimum corresponds to a factor of 20 in
+# the odds.
 _LEAST_AMPLITUDE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreSummary:
-    """A summary of the standardized scores x."""
+    """Summary of the standardized scores x."""
 
     rows: ScaledRows
     low: float
     high: float
     line: float
-    """Slope gamma of the latent function ``gamma x`` of largest likelihood: the inverse temperature
-    in units of x."""
+    """Slope gamma of the maximum-likelihood latent function ``gamma x``, which is the inverse
+    temperature in units of x."""
     histogram: FloatArray
-    """Weight of the scores in cells of equal width: that of its class in the row, and once more if
-    that is the label."""
+    """Total weight of the scores in each cell. Cells have equal width. Scores of probable classes
+    and of the true class have a larger weight."""
 
     @property
     def total(self) -> float:
@@ -47,13 +48,14 @@ class ScoreSummary:
 
     @property
     def amplitude(self) -> float:
-        """Expected difference between a calibrated latent function and the scores, in log-odds."""
+        """Typical difference between a calibrated latent function and the scores, in log-odds."""
         return max(_LEAST_AMPLITUDE, self.rows.scale / 3)
 
     def spread_inputs(self, n_inputs: int) -> FloatArray:
-        """Inducing inputs at quantiles of the histogram.
+        """Return inducing inputs at quantiles of the histogram.
 
-        Capped cells and a uniform share keep inputs apart if scores are tied.
+        Cells are capped and a share of inputs is uniform, so inputs are distinct if scores are
+        tied.
         """
         share = np.minimum(self.histogram / self.histogram.sum(), 1.0 / n_inputs)
         mass = np.concatenate([[0.0], np.cumsum(share + _UNIFORM_SHARE / len(share))])
@@ -61,8 +63,8 @@ class ScoreSummary:
         return np.interp(wanted, mass, np.linspace(self.low, self.high, len(mass)))
 
 
-def standardise(u: Rows, y: IntArray, weight: FloatArray) -> ScaledRows:
-    """Rows whose inputs to the kernel have mean 0 and standard deviation 1."""
+def standardize(u: Rows, y: IntArray, weight: FloatArray) -> ScaledRows:
+    """Scale rows to kernel inputs with mean 0 and standard deviation 1."""
 
     def moments(rows: slice) -> FloatArray:
         block = u[rows]
@@ -76,8 +78,8 @@ def standardise(u: Rows, y: IntArray, weight: FloatArray) -> ScaledRows:
     return ScaledRows(u, y, weight, center, 1.0 if is_constant else scale)
 
 
-def summarise_scores(rows: ScaledRows) -> ScoreSummary:
-    """Range, best line and histogram of the scores."""
+def summarize_scores(rows: ScaledRows) -> ScoreSummary:
+    """Compute the range, the best line and the histogram of the scores."""
     low, high = _range(rows)
     line = _line(rows)
     return ScoreSummary(rows, low, high, line, _histogram(rows, line, low, high))

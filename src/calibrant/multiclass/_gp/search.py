@@ -1,16 +1,16 @@
 """Search for the kernel parameters and inducing inputs with the largest variational bound.
 
-They determine the posterior (`bound`). The search is a smooth problem in M + 3 unknowns, the
-logarithms of the kernel parameters and the inducing inputs. L-BFGS-B solves it from the best of a
-few starts.
+Kernel parameters and inducing inputs determine the posterior (`bound`). The search is a smooth
+problem with M + 3 unknowns: the inducing inputs and the logarithms of the kernel parameters.
+L-BFGS-B solves it from the best of a few starts.
 
 Two priors regularize the search. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2
 l)``, with the expected amplitude a of a latent function and l in standard deviations of the scores.
-Without it, v could grow without limit, because the second-order term of the bound has no cost for
-uncertainty if probabilities are already 0 or 1. In addition, the identity is preferred to the best
-latent function unless that is better by 3 units of the bound, which is strong evidence on the scale
-of Kass & Raftery (1995, doi:10.1080/01621459.1995.10476572). In 300 simulated data sets of 1,000
-calibrated rows, no fit reached this threshold.
+Without this prior, v could grow without limit, because the second-order term of the bound does not
+penalize uncertainty if probabilities are already 0 or 1. The second prior prefers the identity
+unless another latent function is better by 3 units of the bound. This is strong evidence on the
+scale of Kass & Raftery (1995, doi:10.1080/01621459.1995.10476572). In 300 simulated data sets of
+1,000 calibrated rows, no fit reached this threshold.
 """
 
 from __future__ import annotations
@@ -33,47 +33,47 @@ NOISE_FLOOR = 1e-6
 """Smallest variance of the white noise."""
 
 TOLERANCE = 1e-7
-"""An increase of the bound per unit of weight that is negligible."""
+"""Negligible increase of the bound per unit of weight."""
 
-# The prior costs half a unit of the bound for a lengthscale of one standard deviation. So a latent
-# function that bends once costs almost nothing, and one with a lengthscale of a tenth costs 5.
+# The prior costs half a unit of the bound for a lengthscale of one standard deviation. So the cost
+# is small for a latent function that bends once, and 5 units for a lengthscale of 0.1.
 _ROUGHNESS = 0.5
-# A fixed threshold on the penalized bound, in favor of the identity.
+# Smallest increase of the penalized bound for which the identity is not preferred.
 _STRONG_EVIDENCE = 3.0
 
 # The inputs of the kernel have standard deviation 1. Amplitudes are standard deviations of the
-# latent function. Those of the starts are multiples of the change by temperature scaling, and their
+# latent function. Start amplitudes are multiples of the change by temperature scaling, and their
 # limits are multiples of the expected amplitude.
 _MIN_VARIANCE = 1e-4  # changes log-odds by 0.01, which is negligible
-_MAX_AMPLITUDE = 100.0  # far beyond, the prior dominates
-_LENGTHSCALES = (0.05, 30.0)  # from a twentieth of a deviation (noise) to a straight line
-_START_LENGTHSCALES = (1.0, 3.0)  # one or two bends over the scores, and almost none
+_MAX_AMPLITUDE = 100.0  # the prior already dominates at this amplitude
+_LENGTHSCALES = (0.05, 30.0)  # the shortest fits noise, and the longest is a straight line
+_START_LENGTHSCALES = (1.0, 3.0)  # one or two bends over the scores, and an almost straight line
 _START_AMPLITUDES = (1.0, 4.0)
-_SMALLEST_START = 0.3  # calibrated scores need nothing, and a search must start somewhere
+_SMALLEST_START = 0.3  # for scores that are almost calibrated, whose change is close to zero
 
-_FIRST_STEP = 0.3  # in the logarithm of a parameter: a third more or less
-_MAX_ITER = 200  # thirty are usual
+_FIRST_STEP = 0.3  # in the logarithm of a parameter, so the parameter changes by about a third
+_MAX_ITER = 200  # a search usually takes about 30 iterations
 _MAX_SEARCHES = 3
 
 
 class OuterBound(Protocol):
-    """A bound for given kernel parameters and inducing inputs."""
+    """A bound for fixed kernel parameters and inducing inputs."""
 
     def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
-        """The best posterior near a mean."""
+        """Return the best posterior near a mean."""
 
     def outer_gradient(self, posterior: Posterior) -> FloatArray:
-        """Derivative by log variance, log lengthscale, log noise and the inducing inputs."""
+        """Return the derivative by log variance, log lengthscale, log noise and inducing inputs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The largest bound found, and how the search ended."""
+    """The largest bound, and the outcome of the search."""
 
     inducing: InducingInputs
     point: Posterior
     solution: Solution
-    """The solution; its objective is the negative bound and log prior per unit of weight."""
+    """The solution. Its objective is minus the sum of bound and log prior, per unit of weight."""
 
 
 def fit_evidence(
@@ -90,18 +90,23 @@ def fit_evidence(
     profile = _Profile(summary, bound_of)
     candidates = [_packed(start) for start in (*starts, *_usual_starts(summary, n_inducing))]
     start = min(candidates, key=lambda packed: profile.fresh(packed).value)
-    result, n_iter = _search(profile, start, _limits(summary, n_inducing))
+    limits = _limits(summary, n_inducing)
+    result, n_iter = _search(profile, start, limits)
     best = profile.best
     flat = profile.fresh(_packed(_flat_prior(summary, n_inducing)))
     if flat.value - best.value < _STRONG_EVIDENCE / summary.total:
         best = flat
-    solution = Solution(_packed(best.inducing), best.value, n_iter, _outcome(result))
+    solution = Solution(_packed(best.inducing), best.value, n_iter, _outcome(result, limits))
     return Evidence(best.inducing, best.point, solution)
 
 
-def _outcome(result: scipy.optimize.OptimizeResult) -> Outcome:
-    """The outcome of L-BFGS-B by its status: 1 is an iteration limit, 2 a failed line search."""
-    if result.status == 0:
+def _outcome(result: scipy.optimize.OptimizeResult, limits: scipy.optimize.Bounds) -> Outcome:
+    """Convert the status of L-BFGS-B: 1 is an iteration limit, 2 a failed line search.
+
+    The line search also fails at an optimum in a corner of the limits, where no step is left.
+    """
+    step = np.clip(result.x - result.jac, limits.lb, limits.ub) - result.x
+    if result.status == 0 or np.abs(step).max() <= TOLERANCE:
         return Outcome.CONVERGED
     return Outcome.ITERATION_LIMIT if result.status == 1 else Outcome.STALLED
 
@@ -118,7 +123,7 @@ def _usual_starts(summary: ScoreSummary, n_inducing: int) -> list[InducingInputs
 
 
 def _flat_prior(summary: ScoreSummary, n_inducing: int) -> InducingInputs:
-    """A prior that keeps the latent function close to the scores."""
+    """Return a prior that keeps the latent function close to the scores."""
     return InducingInputs(
         Kernel(_MIN_VARIANCE, _LENGTHSCALES[1], NOISE_FLOOR), summary.spread_inputs(n_inducing)
     )
@@ -143,7 +148,10 @@ def _packed(inducing: InducingInputs) -> FloatArray:
 def _search(
     profile: _Profile, start: FloatArray, limits: scipy.optimize.Bounds
 ) -> tuple[scipy.optimize.OptimizeResult, int]:
-    """L-BFGS-B, restarted if its line search fails, because m may have jumped to another mode."""
+    """Run L-BFGS-B, and restart it if its line search fails.
+
+    The line search can fail because m has moved to another mode.
+    """
     n_iter = 0
     for _ in range(_MAX_SEARCHES):
         result = _minimize(profile, start, limits, _MAX_ITER - n_iter)
@@ -157,9 +165,10 @@ def _search(
 def _minimize(
     profile: _Profile, start: FloatArray, limits: scipy.optimize.Bounds, max_iter: int
 ) -> scipy.optimize.OptimizeResult:
-    """One run of L-BFGS-B.
+    """Run L-BFGS-B once.
 
-    Its first step is the gradient itself, so values are scaled to give it a sensible length.
+    The first step of L-BFGS-B is the gradient itself, so the function is scaled to make this step
+    short.
     """
     profile.fresh(start)
     value, gradient = profile(start)
@@ -181,7 +190,7 @@ def _minimize(
 
 
 class _Solved(NamedTuple):
-    """The best point for given kernel parameters and inducing inputs, with the minimized value."""
+    """The best posterior for fixed kernel parameters and inducing inputs, and its objective."""
 
     value: float
     inducing: InducingInputs
@@ -189,11 +198,12 @@ class _Solved(NamedTuple):
 
 
 class _Profile:
-    """The negative bound and log prior per unit of weight, maximized over m and S, with gradient.
+    """The objective as a function of kernel parameters and inducing inputs, with its gradient.
 
-    Each search for m starts at the latent function of the last search, and the first one at the
-    line of temperature scaling. It does not start at the last whitened mean, which describes
-    another function under other kernel parameters.
+    The objective is minus the sum of bound and log prior, per unit of weight, at the best m and S.
+    The first search for m starts at the line of temperature scaling, and each later one starts at
+    the latent function of the previous search. A search does not start at the previous whitened
+    mean, which describes another function if the kernel parameters change.
     """
 
     best: _Solved
@@ -215,7 +225,7 @@ class _Profile:
         return solved.value, gradient / self.total
 
     def fresh(self, packed: FloatArray) -> _Solved:
-        """The best point without a previous m."""
+        """Solve without the result of a previous search."""
         self._last = None
         return self._solve(packed)[1]
 

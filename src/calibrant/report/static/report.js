@@ -41,13 +41,19 @@
   }
 
   document.documentElement.classList.add("scripted");
+  /* There is space for the table next to its diagram, except on phones. */
+  if (window.matchMedia("(min-width: 861px)").matches) {
+    document.querySelectorAll(".panel details").forEach((details) => { details.open = true; });
+  }
   document.querySelectorAll("th button").forEach((button) => {
     button.addEventListener("click", () => sortBy(button.closest("th")));
   });
   document.querySelectorAll("input[name=notion]").forEach((input) => {
     input.addEventListener("change", () => { fillClasses(); show(); });
   });
-  choice.addEventListener("change", show);
-  fillClasses();
-  show();
+  if (choice) {  // pages without charts to choose from only sort their tables
+    choice.addEventListener("change", show);
+    fillClasses();
+    show();
+  }
 })();

@@ -1,0 +1,174 @@
+"""Columns that define groups of rows, such as the country and the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant._data.sample import Sample
+from calibrant._typing import AnyArray, IntArray
+from calibrant._validation import as_array, check_same_length
+
+MISSING = "missing"
+"""Name of the group of rows whose group is missing."""
+
+_MOST_GROUPS = 200
+
+
+def as_columns(by: Any) -> dict[str, Any]:
+    """Return the columns that define groups by name, from a mapping, data frame, series or array.
+
+    Dask columns are not computed.
+    """
+    if isinstance(by, Mapping):
+        columns = {str(name): _as_column(part) for name, part in by.items()}
+    elif getattr(by, "columns", None) is not None:  # pandas, polars and dask
+        columns = {str(name): _as_column(by[name]) for name in by.columns}
+    else:
+        # The name of a dask array is a key of its graph, which means nothing to users.
+        name = None if hasattr(by, "chunks") else getattr(by, "name", None)
+        columns = {str(name or "group"): _as_column(by)}
+    if not columns:
+        raise ValueError(
+            "by has no columns. Pass an array with the group of each row, or a dict of such arrays."
+        )
+    for name, part in columns.items():
+        if part.ndim != 1:
+            raise ValueError(
+                f"by {name!r} must be a 1D array with the group of each row, got shape "
+                f"{part.shape}. To combine several columns, pass a dict, such as "
+                f"by={{'site': site, 'sex': sex}}."
+            )
+    return columns
+
+
+def _as_column(column: Any) -> Any:
+    return column if hasattr(column, "chunks") else as_array(column)
+
+
+def name_groups(by: Any) -> AnyArray:
+    """Return the name of each row's group, (n,)."""
+    columns = as_columns(by)
+    check_same_length(**columns)
+    names = np.empty(len(next(iter(columns.values()))), dtype=object)
+    for name, rows in cut_groups({key: np.asarray(part) for key, part in columns.items()}).items():
+        names[rows] = name
+    return names.astype(str)
+
+
+def cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
+    """Return the rows of every combination of values that occurs, in the order of the values."""
+    coded = [_code(name, part) for name, part in columns.items()]
+    codes = np.stack([code for code, _ in coded], axis=1)
+    combinations, place = np.unique(codes, axis=0, return_inverse=True)
+    order = np.argsort(place.ravel(), kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(place.ravel()))[:-1])
+    levels = [values for _, values in coded]
+    names = [_name(tuple(columns), levels, combination) for combination in combinations]
+    return dict(zip(names, rows, strict=True))
+
+
+def _name(columns: tuple[str, ...], levels: Sequence[list[str]], codes: IntArray) -> str:
+    values = [values[code] for values, code in zip(levels, codes, strict=True)]
+    if len(columns) == 1:
+        return values[0]
+    return ", ".join(f"{name}={value}" for name, value in zip(columns, values, strict=True))
+
+
+def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
+    """Return the codes of a column and their names; missing values form the last group."""
+    values = (_dated(column) if column.dtype.kind == "M" else column).tolist()
+    is_missing = [value is None or value != value or value == "NaT" for value in values]
+    present = {value for value, missing in zip(values, is_missing, strict=True) if not missing}
+    if len(present) > _MOST_GROUPS:
+        raise ValueError(
+            f"by {name!r} has {len(present):,} different values, more than {_MOST_GROUPS}. Cut the "
+            "values into groups first, for example with np.digitize(x, edges) or "
+            "dates.astype('datetime64[M]')."
+        )
+    order = _sorted(present)
+    place = {value: code for code, value in enumerate(order)}
+    codes = [
+        len(order) if missing else place[value]
+        for value, missing in zip(values, is_missing, strict=True)
+    ]
+    names = [*map(str, order), MISSING]
+    if len(set(names)) < len(names):  # 1 and "1" have the same str(), but not the same repr()
+        names = [*map(repr, order), MISSING]
+    return np.array(codes, dtype=np.intp), names
+
+
+def _dated(column: AnyArray) -> AnyArray:
+    """Return dates as text, without the time if all times are midnight."""
+    days = column.astype("datetime64[D]")
+    is_finer = column.dtype > days.dtype
+    has_hours = is_finer and bool((column != days)[~np.isnat(column)].any())
+    return (days if is_finer and not has_hours else column).astype(str)
+
+
+def _sorted(values: set[Any]) -> list[Any]:
+    try:
+        return sorted(values)
+    except TypeError:  # values of different types cannot be compared
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
+class GroupLevels(NamedTuple):
+    """Names of the groups of each column, sorted; groups of all columns are numbered in this order.
+
+    Names are text, so 1 of a data frame and "1" of a text file are the same group.
+    """
+
+    names: tuple[AnyArray, ...]
+
+    @classmethod
+    def of(cls, sample: Sample) -> GroupLevels:
+        """The groups of all rows with a positive weight: one pass."""
+        chunks = sample.sum_chunks(_names_in_chunk)
+        columns = zip(*chunks, strict=True)
+        return cls(tuple(np.array(sorted(set().union(*names)), dtype=str) for names in columns))
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of all columns."""
+        return sum(map(len, self.names))
+
+    def codes(self, columns: Sequence[AnyArray]) -> IntArray:
+        """The number of the group of each row and column; -1 for missing and unknown groups."""
+        first, codes = 0, []
+        for column, names in zip(columns, self.names, strict=True):
+            place = {name: first + number for number, name in enumerate(names.tolist())}
+            texts, inverse = _distinct_names(column)
+            numbers = np.array([-1 if text is None else place.get(text, -1) for text in texts])
+            codes.append(numbers[inverse])
+            first += len(names)
+        return np.stack(codes, axis=1)
+
+
+def _names_in_chunk(chunk: Any) -> list[tuple[set[str], ...]]:
+    present = chunk.weight > 0
+    names = (_distinct_names(column[present])[0] for column in chunk.columns)
+    return [tuple({name for name in texts if name is not None} for texts in names)]
+
+
+def _distinct_names(column: AnyArray) -> tuple[list[str | None], IntArray]:
+    """Names of the distinct values of a column, None if missing, and the place of each row."""
+    if column.dtype.kind == "O":
+        place: dict[Any, int] = {}
+        inverse = [place.setdefault(value, len(place)) for value in column.tolist()]
+        return [_group_name(value) for value in place], np.array(inverse, dtype=np.intp)
+    values, codes = np.unique(
+        _dated(column) if column.dtype.kind == "M" else column, return_inverse=True
+    )
+    return [_group_name(value) for value in values.tolist()], codes
+
+
+def _group_name(value: Any) -> str | None:
+    """Name of a value; None if it is missing. Floats that are integers are written as integers."""
+    if value is None or value != value or value == "NaT":
+        return None
+    # A column of integers with missing values is a column of floats in pandas.
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if is_whole else str(value)

@@ -1,0 +1,64 @@
+"""Validation of costs, and of shares strictly between 0 and 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant._typing import FloatArray
+from calibrant._validation.arrays import as_array
+
+
+def check_share(value: Any, name: str) -> float:
+    """Return a number between 0 and 1, both excluded, or raise."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not 0 < value < 1:
+        raise ValueError(f"{name} must be a number between 0 and 1 (both excluded), got {value!r}.")
+    return float(value)
+
+
+def check_costs(cost: Any, n_classes: int | None = None, *, name: str = "cost") -> FloatArray:
+    """Return costs of actions as a float array of shape (K, A), or raise.
+
+    ``n_classes`` is the number of rows that are needed; None accepts any number from two on.
+    """
+    table = as_array(cost)
+    wanted = "(K, A)" if n_classes is None else f"({n_classes}, A)"
+    rows = table.shape[0] if table.ndim == 2 else 0
+    if rows < 2 or not table.shape[1] or (n_classes is not None and rows != n_classes):
+        fix = "one row per true class and one column per action"
+        if table.ndim == 2 and n_classes is not None and table.shape[1] == n_classes:
+            fix = f"{name}.T, with {fix}"
+        raise ValueError(f"{name} must have shape {wanted}, got {table.shape}. Pass {fix}.")
+    try:
+        costs = table.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must hold numbers, got an array of {table.dtype}.") from None
+    if not np.isfinite(costs).all():
+        row, column = np.argwhere(~np.isfinite(costs))[0].tolist()
+        raise ValueError(
+            f"{name}[{row}, {column}] is {costs[row, column]}, but costs must be finite. For an "
+            f"action that must not be taken, pass a large cost, for example 1e9."
+        )
+    return costs
+
+
+def add_abstention(cost: FloatArray, abstain: Any) -> FloatArray:
+    """Return costs with the abstention as the last action, or the costs if ``abstain`` is None.
+
+    ``abstain`` is a number, or one number per true class.
+    """
+    if abstain is None:
+        return cost
+    values = as_array(abstain)
+    if values.shape not in ((), (len(cost),)) or values.dtype.kind not in "iuf":
+        raise ValueError(
+            f"abstain must be a number or one number for each of the {len(cost)} classes, got "
+            f"{abstain!r:.80}. Pass for example abstain=1.0."
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"abstain must be finite, got {abstain!r:.80}. Pass abstain=None for none."
+        )
+    return np.column_stack([cost, np.broadcast_to(values, len(cost))])

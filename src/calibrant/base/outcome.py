@@ -1,0 +1,86 @@
+"""The outcome of an iterative fit: stored with the calibrator, and reported in one warning."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from calibrant._optim.solution import Outcome, Solution
+from calibrant._validation import user_level
+from calibrant.exceptions import ConvergenceWarning
+
+REMEDIES = {
+    Outcome.ITERATION_LIMIT: "Fit on more rows, or use a method with fewer parameters.",
+    Outcome.STALLED: "Check for extreme scores, such as logits of 1e6 and more.",
+    Outcome.SEPARABLE: "Fit on more rows, or use StructuredScaling().",
+    Outcome.UNINFORMATIVE: "Check that the columns and the labels are in the same order.",
+    Outcome.MISSING_CLASS: "Add rows of that class, or use StructuredScaling().",
+}
+"""General advice; ``remedies`` of a calibrator overrides it."""
+
+
+def store_outcome(calibrator: Any, solution: Solution) -> None:
+    """Set ``converged_``, ``n_iter_`` and ``objective_`` of a calibrator. Call it in ``_fit``.
+
+    If the fit did not converge, `Calibrator.fit` issues one warning with the cause and the advice
+    in ``remedies`` of the calibrator.
+
+    See Also
+    --------
+    Solution : The result of an iterative fit.
+    """
+    calibrator.converged_ = solution.converged
+    calibrator.n_iter_ = solution.n_iter
+    calibrator.objective_ = solution.objective
+    calibrator._outcome = solution.outcome
+
+
+def warn_unless_converged(owner: str, calibrators: Sequence[Any], what: str | None = None) -> None:
+    """Issue one warning, at the line of the user, if any of these fits did not converge."""
+    message = convergence_note(owner, calibrators, what)
+    if message is not None:
+        _warn(message)
+
+
+def convergence_note(owner: str, calibrators: Sequence[Any], what: str | None = None) -> str | None:
+    """Return a message if any of these fits did not converge, else None.
+
+    ``what`` is the noun for the fits ("claims", "folds"), and the message states their number. None
+    means a single fit with the name ``owner``.
+    """
+    failed = [list(_failures(calibrator)) for calibrator in calibrators]
+    if not any(failed):
+        return None
+    # Report the most frequent cause first.
+    causes = Counter(_explanation(fit) for fits in failed for fit in fits)
+    sentences = [text for text, _ in causes.most_common()]
+    if what is not None:
+        sentences.insert(0, f"{sum(map(bool, failed))} of {len(failed)} {what} did not converge.")
+    first, *others = sentences
+    return " ".join([f"{owner}: {first}", *(text[0].upper() + text[1:] for text in others)])
+
+
+def warn_of(owner: str, outcome: Outcome) -> None:
+    """Issue a warning about a search without a calibrator."""
+    _warn(f"{owner}: {outcome.value}. {REMEDIES[outcome]}")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ConvergenceWarning, stacklevel=user_level())
+
+
+def _failures(calibrator: Any) -> Iterator[Any]:
+    """Return the inner fits that did not converge, except estimators of other packages."""
+    if getattr(calibrator, "_outcome", Outcome.CONVERGED) is not Outcome.CONVERGED:
+        yield calibrator
+    if hasattr(calibrator, "_members"):
+        for member in calibrator._members():
+            yield from _failures(member)
+
+
+def _explanation(calibrator: Any) -> str:
+    """The cause and the advice."""
+    outcome = calibrator._outcome
+    return f"{outcome.value}. {calibrator.remedies.get(outcome, REMEDIES[outcome])}"

@@ -1,0 +1,254 @@
+"""Decide on the rows of a file: answers with a guarantee, actions of least cost, or sets."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant._typing import AnyArray
+from calibrant._validation import shortened
+from calibrant.base import Calibrator
+from calibrant.cli._commands import scores_of
+from calibrant.cli._files import open_file
+from calibrant.cli._options import DecideArguments, WeightedFileArguments
+from calibrant.cli._output import Output
+from calibrant.decisions import (
+    DecisionRule,
+    PredictionSets,
+    Selection,
+    SelectiveClassifier,
+    select_answers,
+)
+from calibrant.io import ModelScores, ScoreFile, load, read_metadata, save
+
+Columns = dict[str, AnyArray]
+
+
+class Decision(NamedTuple):
+    """A decision about rows of scores: its new columns, its guarantee, and what can be saved."""
+
+    columns: Callable[[Any], Columns]
+    scores: ModelScores
+    guarantee: str
+    saved: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The guarantee as plain values for JSON."""
+        saved = self.saved
+        if isinstance(saved, SelectiveClassifier | PredictionSets):
+            return {"guarantee": saved.guarantee().to_dict()}
+        return {"guarantee": {"text": self.guarantee}} if self.guarantee else {}
+
+
+def decide_file(
+    model: Path,
+    data: WeightedFileArguments,
+    options: DecideArguments,
+    output_path: Path,
+    output: Output,
+) -> dict[str, Any]:
+    """Write the decisions for the rows of a file; return the result as plain values."""
+    from calibrant.io._writers import write_columns
+
+    decision = make_decision(model, data, options, output)
+    file = _open_new(data, decision.scores, output_path, output)
+    n_rows = 0
+
+    def decided() -> Iterator[tuple[Any, Columns]]:
+        nonlocal n_rows
+        for block in output.watch(file.blocks(all_columns=True), file.n_rows):
+            yield block, decision.columns(block.scores)
+            n_rows += len(block.scores)
+
+    write_columns(output_path, decided())
+    if decision.guarantee:
+        output.say(decision.guarantee)
+    if options.save is not None:
+        save(decision.saved, options.save)
+    return {"n_rows": n_rows, "output": str(output_path), **decision.to_dict()}
+
+
+def _open_new(
+    data: WeightedFileArguments, scores: ModelScores, output_path: Path, output: Output
+) -> ScoreFile:
+    """The rows to decide on, which need no label."""
+    is_text = {data.file.suffix.lower(), output_path.suffix.lower()} <= {".csv", ".tsv"}
+    unlabeled = replace(data, label=None, labels=None, weight=None, classes=None)
+    return open_file(unlabeled, output, model=scores, needs_label=False, keeps_text=is_text)
+
+
+def make_decision(
+    path: Path, data: WeightedFileArguments, options: DecideArguments, output: Output
+) -> Decision:
+    """The decision that the options describe, or the saved one."""
+    model = load(path)
+    chosen = [name for name in ("cost", "risk", "sets") if getattr(options, name) is not None]
+    if not isinstance(model, Calibrator):
+        if chosen or options.calibration or options.batch:
+            raise ValueError(
+                f"{path} is a saved {type(model).__name__}, which decides by itself. Remove --cost,"
+                f" --risk, --sets, --batch and --calibration, or pass a calibrator."
+            )
+        return _saved_decision(model)
+    if len(chosen) != 1:
+        found = " and ".join(f"--{name}" for name in chosen) or "none of them"
+        raise ValueError(
+            f"A calibrator needs one of --cost FILE, --risk SHARE and --sets SHARE, got {found}. "
+            f"Pass for example --risk 0.05 --calibration labeled.csv."
+        )
+    if options.cost is not None:
+        return _by_cost(model, options)
+    return _by_proof(model, path, data, options, output)
+
+
+def _by_cost(model: Calibrator, options: DecideArguments) -> Decision:
+    cost, actions = read_costs(Path(str(options.cost)), model.classes_)
+    rule = DecisionRule(cost, options.abstain, classes=model.classes_, actions=actions)
+
+    def columns(scores: Any) -> Columns:
+        proba = model.predict_proba(scores)
+        return {"decision": rule.decide(proba), "expected_cost": rule.expected_cost(proba)}
+
+    return Decision(columns, scores_of(model), "", rule)
+
+
+def _by_proof(
+    model: Calibrator,
+    path: Path,
+    data: WeightedFileArguments,
+    options: DecideArguments,
+    output: Output,
+) -> Decision:
+    if options.calibration is None:
+        raise ValueError(
+            "A guarantee needs rows with labels that did not fit the calibrator. Pass --calibration"
+            " FILE."
+        )
+    _check_other_data(path, options.calibration)
+    other = replace(data, file=options.calibration, classes=None)
+    rows = open_file(other, output, model=scores_of(model)).load()
+    if options.batch:
+        return _by_batch(model, rows, data, options, output)
+    decision: Any = PredictionSets(model, coverage=options.sets or 0.9)
+    if options.risk is not None:
+        decision = SelectiveClassifier(
+            model, risk=options.risk, delta=options.delta, score=options.score
+        )
+    with output.working("Proving the guarantee"):
+        decision.fit(rows.scores, rows.labels, sample_weight=rows.weight)
+    return _saved_decision(decision)
+
+
+def _by_batch(
+    model: Calibrator, rows: Any, data: WeightedFileArguments, options: DecideArguments, out: Output
+) -> Decision:
+    """Answers to all rows of the file together."""
+    if options.risk is None or rows.weight is not None:
+        raise ValueError("--batch requires --risk, and no --weight. Pass for example --risk 0.05.")
+    if options.save is not None:
+        raise ValueError("--batch decides on one file, so it cannot be saved. Remove --save.")
+    file = _open_new(data, scores_of(model), options.calibration or data.file, out)
+    new = np.concatenate([block.scores for block in file.blocks(all_columns=True)])
+    chosen = select_answers(
+        rows.labels, rows.scores, new, options.risk, estimator=model, score=options.score
+    )
+    return Decision(_InOrder(chosen).columns, scores_of(model), str(chosen))
+
+
+class _InOrder:
+    """The columns of a selection, block by block in the order of the file."""
+
+    def __init__(self, chosen: Selection) -> None:
+        self.chosen, self.start = chosen, 0
+
+    def columns(self, scores: Any) -> Columns:
+        rows = slice(self.start, self.start + len(scores))
+        self.start = rows.stop
+        return {
+            "decision": self.chosen.labels[rows],
+            "answered": self.chosen.answered[rows],
+            "p_value": self.chosen.p_values[rows],
+        }
+
+
+def _saved_decision(model: Any) -> Decision:
+    """A decision by a fitted or loaded object of `calibrant.decisions`."""
+    if isinstance(model, DecisionRule):
+        scores = ModelScores(model.classes_, "proba", ())
+        return Decision(lambda X: _rule_columns(model, X), scores, "", model)
+    columns = _set_columns if isinstance(model, PredictionSets) else _answer_columns
+    # The estimator knows the kind of scores and the names of their columns.
+    scores = scores_of(model.estimator_)
+    return Decision(lambda X: columns(model, X), scores, str(model.guarantee()), model)
+
+
+def _rule_columns(rule: DecisionRule, scores: Any) -> Columns:
+    return {"decision": rule.decide(scores), "expected_cost": rule.expected_cost(scores)}
+
+
+def _answer_columns(model: SelectiveClassifier, scores: Any) -> Columns:
+    return {"decision": model.predict(scores), "answered": model.answers(scores)}
+
+
+def _set_columns(model: PredictionSets, scores: Any) -> Columns:
+    sets = model.predict_set(scores)
+    names = [f"in_{label}" for label in model.classes_.tolist()]
+    return {**dict(zip(names, sets.T, strict=True)), "set_size": sets.sum(axis=1)}
+
+
+def _check_other_data(model: Path, calibration: Path) -> None:
+    """Raise if a calibrator was fitted on this file."""
+    digest = read_metadata(model)["metadata"].get("data_sha256")
+    with calibration.open("rb") as file:
+        is_same = hashlib.file_digest(file, "sha256").hexdigest() == digest
+    if is_same:
+        raise ValueError(
+            f"{model} was fitted on {calibration}. Rows of the fit cannot prove a guarantee, "
+            f"because the calibrator makes fewer errors on them than on new rows. Pass a file with "
+            f"other rows to --calibration."
+        )
+
+
+def read_costs(path: Path, classes: AnyArray) -> tuple[AnyArray, list[str] | None]:
+    """Costs (K, A) of a CSV file in the order of the classes, and the names of actions or None.
+
+    The file holds numbers only, or a table with the actions in the first line and the true classes
+    in the first column.
+    """
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
+    if not lines or len({len(line) for line in lines}) > 1:
+        raise ValueError(f"{path} must be a table of costs with equally long lines.")
+    if all(map(_is_number, lines[0])):
+        return _as_numbers(path, lines), None
+    names = [line[0] for line in lines[1:]]
+    labels = list(map(str, classes.tolist()))
+    if sorted(names) != sorted(labels):
+        raise ValueError(
+            f"The first column of {path} holds {shortened(names)}, but the classes are "
+            f"{shortened(labels)}. Write one line per class."
+        )
+    table = _as_numbers(path, [line[1:] for line in lines[1:]])
+    return table[[names.index(label) for label in labels]], lines[0][1:]
+
+
+def _as_numbers(path: Path, lines: list[list[str]]) -> AnyArray:
+    for line in lines:
+        for cell in line:
+            if not _is_number(cell):
+                raise ValueError(f"{path} holds {cell!r:.60}, but costs must be numbers.")
+    return np.array(lines, dtype=np.float64)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

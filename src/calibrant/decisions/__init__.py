@@ -1,0 +1,29 @@
+"""Decisions from probabilities: when to answer, what an error costs, and sets of labels.
+
+- `SelectiveClassifier` answers or abstains, so that few of its answers are wrong. The error rate is
+  proved for new rows, with a stated confidence.
+- `select_answers` does the same for one batch of rows, on average over batches.
+- `DecisionRule` minimizes the expected cost of actions, one of which may be an abstention.
+- `PredictionSets` predicts sets that contain the true label with a stated probability.
+
+All of them need rows that fitted neither the classifier nor its calibrator. "Answered" is the share
+of rows with an answer, "set coverage" the share of sets that contain the true label.
+"""
+
+from calibrant.decisions._batch import Selection, select_answers
+from calibrant.decisions._rule import DecisionClassifier, DecisionRule
+from calibrant.decisions._selective import SelectiveClassifier
+from calibrant.decisions._sets import PredictionSets
+
+__all__ = [
+    "DecisionClassifier",
+    "DecisionRule",
+    "PredictionSets",
+    "Selection",
+    "SelectiveClassifier",
+    "select_answers",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

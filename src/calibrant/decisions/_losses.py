@@ -1,0 +1,50 @@
+"""Losses of answers on the scale from 0 to 1, and the label of an abstention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant._kernels.costs import realized_costs
+from calibrant._typing import AnyArray, FloatArray, IntArray
+from calibrant._validation import check_costs, check_share, shortened
+
+
+def scaled_losses(
+    loss: Any, risk: float, predicted: IntArray, y: IntArray, n_classes: int
+) -> tuple[FloatArray, float]:
+    """Losses between 0 and 1 of predicted classes, and the risk on this scale."""
+    if isinstance(loss, str):
+        return (predicted != y).astype(np.float64), check_share(risk, "risk")
+    cost = check_costs(loss, n_classes, name="loss")
+    if cost.shape[1] != n_classes or cost.min() < 0 or not cost.max() > 0:
+        raise ValueError(
+            f"loss must have one column per class ({n_classes}) and costs of at least 0, got shape "
+            f"{cost.shape} with costs from {cost.min():g} to {cost.max():g}. Pass for example "
+            f"1 - np.eye({n_classes})."
+        )
+    largest = float(cost.max())
+    if not 0 < risk < largest:
+        raise ValueError(
+            f"risk must be between 0 and the largest cost {largest:g}, got {risk!r}. Pass for "
+            f"example risk={0.05 * largest:g}."
+        )
+    return realized_costs(cost, predicted, y) / largest, float(risk) / largest
+
+
+def is_text(classes: AnyArray) -> bool:
+    """Whether labels are text."""
+    return isinstance(classes.tolist()[0], str)
+
+
+def abstention_label(abstain: Any, classes: AnyArray) -> Any:
+    """The prediction for rows without an answer; raises if it is a class."""
+    text = is_text(classes)
+    label = ("" if text else -1) if abstain is None else abstain
+    if label in classes.tolist():
+        raise ValueError(
+            f"The label of an abstention, {label!r}, is also a class: {shortened(classes)}. Pass "
+            f"another label, for example abstain={'unknown' if text else -999!r}."
+        )
+    return label

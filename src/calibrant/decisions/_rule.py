@@ -1,0 +1,333 @@
+"""Decisions of least expected cost, and a classifier that makes them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.metadata_routing import MetadataRouter
+
+from calibrant._kernels.costs import cheapest_actions, expected_costs
+from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike
+from calibrant._validation import (
+    add_abstention,
+    arrange_as_fitted,
+    as_array,
+    check_classes,
+    check_costs,
+    check_fitted,
+    check_scores,
+)
+from calibrant.base import Calibrator
+from calibrant.decisions._losses import abstention_label, is_text
+from calibrant.decisions._saved import SavedDecision
+from calibrant.decisions._source import copy_feature_names, copy_tags, fit_router, probabilities
+
+
+class DecisionRule(SavedDecision, BaseEstimator):
+    r"""Choose the action of least expected cost for each row of probabilities.
+
+    Parameters
+    ----------
+    cost : array-like of shape (K, A)
+        Cost of each action (column) for each true class (row). A class label is an action, too.
+    abstain : float or array-like of shape (K,), optional
+        Cost of an abstention, for all classes or for each true class. It is the last action.
+    classes : array-like of K labels, optional
+        Labels of the rows of ``cost``. By default 0 to K - 1.
+    actions : array-like of labels, optional
+        Labels of the columns of ``cost``, and of the abstention if there is one more. By default
+        the classes if ``cost`` is square, else 0 to A - 1.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        Labels of the columns of probabilities.
+    actions_ : array
+        Labels of the actions, with the abstention last.
+    costs_ : array of shape (K, A) or (K, A + 1)
+        Costs of all actions, with the abstention last.
+
+    See Also
+    --------
+    SelectiveClassifier : Abstain so that few answers are wrong.
+    calibrant.metrics.decision_cost : The mean cost of decisions.
+    calibrant.inference.decision_gain : How much calibration reduces the cost.
+
+    Notes
+    -----
+    With the costs :math:`c_{ka}`, the decision for probabilities p is
+    :math:`\arg\min_a \sum_k p_k c_{ka}`; ties go to the first column. It is optimal if p are the
+    true probabilities, so calibrate them first. If errors cost 1 and an abstention costs d, the
+    rule answers if the confidence is at least 1 - d (Chow's rule). The costs ``[[0, t], [1 - t,
+    0]]`` of two classes predict class 1 if its probability is above t. After a change of class
+    frequencies, decide on the corrected probabilities of `calibrant.label_shift`.
+
+    By default the abstention has the label A, the number of its column. If classes or actions are
+    given, it is "" for text and -1 for numbers, unless ``actions`` holds a label for it.
+
+    References
+    ----------
+    Chow (1970), On optimum recognition error and reject tradeoff, doi:10.1109/TIT.1970.1054406;
+    Elkan (2001), The foundations of cost-sensitive learning.
+
+    Examples
+    --------
+    >>> rule = DecisionRule([[0, 1], [5, 0]], abstain=0.5, actions=["ignore", "treat", "ask"])
+    >>> rule.decide([[0.95, 0.05], [0.7, 0.3], [0.1, 0.9]]).tolist()
+    ['ignore', 'ask', 'treat']
+    >>> rule.expected_cost([[0.95, 0.05], [0.7, 0.3], [0.1, 0.9]]).round(2).tolist()
+    [0.25, 0.5, 0.1]
+    """
+
+    def __init__(
+        self, cost: Any, abstain: Any = None, *, classes: Any = None, actions: Any = None
+    ) -> None:
+        self.cost = cost
+        self.abstain = abstain
+        self.classes = classes
+        self.actions = actions
+        self._check()  # there is no fit that could check the parameters
+
+    def _check(self) -> None:
+        check_classes(self.classes, len(self.costs_))
+        labels = self.actions_.tolist()
+        if len(set(labels)) != len(labels):
+            raise ValueError(f"actions must not contain duplicates, got {labels}.")
+
+    @property
+    def costs_(self) -> FloatArray:
+        return add_abstention(check_costs(self.cost), self.abstain)
+
+    @property
+    def classes_(self) -> AnyArray:
+        return check_classes(self.classes, len(self.costs_))
+
+    @property
+    def actions_(self) -> AnyArray:
+        return action_labels(self.costs_, self.abstain, self.classes, self.actions)
+
+    def decide(self, proba: ScoresLike) -> AnyArray:
+        """Return the action of least expected cost for each row.
+
+        Parameters
+        ----------
+        proba : array-like of shape (n, K) or (n,)
+            Probabilities. The columns of a data frame are matched to the classes by name.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels of actions.
+        """
+        return self.actions_[cheapest_actions(self._checked(proba), self.costs_)]
+
+    def expected_cost(self, proba: ScoresLike) -> FloatArray:
+        """Return the expected cost of the decision for each row.
+
+        Parameters
+        ----------
+        proba : array-like of shape (n, K) or (n,)
+            Probabilities.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        return np.asarray(expected_costs(self._checked(proba), self.costs_).min(axis=1))
+
+    def _checked(self, proba: ScoresLike) -> FloatArray:
+        classes = self.classes_
+        table = arrange_as_fitted(proba, None, classes)
+        scores = check_scores(table).astype(np.float64, copy=False)
+        if scores.shape[1] != len(classes):
+            raise ValueError(
+                f"The probabilities have {scores.shape[1]} columns, but cost has {len(classes)} "
+                f"rows. Pass one row of costs per class."
+            )
+        return scores
+
+    def _portable(self) -> Self:
+        def plain(value: Any) -> Any:
+            return None if value is None else as_array(value)
+
+        return type(self)(
+            check_costs(self.cost),
+            plain(self.abstain),
+            classes=plain(self.classes),
+            actions=plain(self.actions),
+        )
+
+    def _check_loaded(self) -> None:
+        self.decide(np.full((1, len(self.classes_)), 1 / len(self.classes_)))
+
+    def wrap(self, estimator: Any) -> DecisionClassifier:
+        """Return a classifier that predicts the decisions for the probabilities of an estimator.
+
+        Parameters
+        ----------
+        estimator : classifier or calibrator
+            A fitted one is used as it is. An unfitted one is fitted by ``fit``.
+
+        Returns
+        -------
+        DecisionClassifier
+        """
+        model = DecisionClassifier(
+            estimator, self.cost, self.abstain, classes=self.classes, actions=self.actions
+        )
+        return model._use(estimator) if hasattr(estimator, "classes_") else model
+
+
+def action_labels(costs: FloatArray, abstain: Any, classes: Any, actions: Any) -> AnyArray:
+    """Labels of the actions of a table of costs whose last column may be an abstention."""
+    n_actions = costs.shape[1]
+    n_given = n_actions - (abstain is not None)
+    labels = None if actions is None else as_array(actions)
+    if labels is None:
+        is_square = classes is not None and n_given == len(costs)
+        labels = as_array(classes) if is_square else np.arange(n_actions)
+    if labels.ndim != 1 or len(labels) not in (n_given, n_actions):
+        raise ValueError(
+            f"actions must hold {n_given} labels, one per column of cost"
+            f"{', or one more for the abstention' * (abstain is not None)}, got {labels.tolist()}."
+        )
+    if len(labels) == n_actions:
+        return labels
+    last = "" if is_text(labels) else -1
+    abstention_label(last, labels)  # raises if it is the label of another action
+    return np.append(labels, np.asarray(last, dtype=labels.dtype))
+
+
+class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Predict the action of least expected cost.
+
+    Parameters
+    ----------
+    estimator : classifier or calibrator
+        Predicts the probabilities. A fitted calibrator or a ``FrozenEstimator`` predicts as it is.
+        Anything else is cloned and fitted. Use `calibrant.CalibratedClassifier` for calibrated
+        probabilities.
+    cost : array-like of shape (K, A), optional
+        Cost of each action (column) for each true class (row). By default 1 for every error.
+    abstain : float or array-like of shape (K,), optional
+        Cost of an abstention, which is the last action.
+    classes : array-like of K labels, optional
+        Labels of the rows of ``cost``. By default those of the estimator, in its order.
+    actions : array-like of labels, optional
+        Labels of the columns of ``cost``. By default the classes if ``cost`` is square.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted estimator.
+    rule_ : DecisionRule
+        The rule with the classes of the estimator.
+    classes_ : array of shape (K,)
+        Labels of the estimator.
+
+    See Also
+    --------
+    DecisionRule : The rule without an estimator.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = DecisionClassifier(GaussianNB(), 5 * (1 - np.eye(3)), abstain=1).fit(X, y)
+    >>> sorted(set(model.predict(X).tolist()))  # -1: abstain
+    [-1, 0, 1, 2]
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        cost: Any = None,
+        abstain: Any = None,
+        *,
+        classes: Any = None,
+        actions: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.cost = cost
+        self.abstain = abstain
+        self.classes = classes
+        self.actions = actions
+
+    def fit(self, X: Any, y: LabelsLike, **fit_params: Any) -> Self:
+        """Fit the estimator, if it is not fitted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Features of the estimator.
+        y : array-like of shape (n,)
+            Labels.
+        **fit_params
+            Passed to the ``fit`` of the estimator.
+
+        Returns
+        -------
+        self
+        """
+        is_fitted = isinstance(self.estimator, Calibrator) and hasattr(self.estimator, "classes_")
+        if is_fitted or isinstance(self.estimator, FrozenEstimator):
+            return self._use(self.estimator)
+        return self._use(clone(self.estimator).fit(X, y, **fit_params))
+
+    def _use(self, estimator: Any) -> Self:
+        """Set the fitted attributes for a fitted estimator."""
+        self.estimator_, self.classes_ = estimator, np.asarray(estimator.classes_)
+        cost = 1.0 - np.eye(len(self.classes_)) if self.cost is None else self.cost
+        labels = self.classes_ if self.classes is None else self.classes
+        self.rule_ = DecisionRule(cost, self.abstain, classes=labels, actions=self.actions)
+        wanted, known = self.rule_.classes_.tolist(), self.classes_.tolist()
+        if set(wanted) != set(known):
+            raise ValueError(
+                f"classes are {wanted}, but the estimator has the classes {known}. Pass one row of "
+                f"costs for each of them."
+            )
+        self._columns = np.array([known.index(label) for label in wanted])
+        copy_feature_names(self)
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """Predict the action of least expected cost.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Features of the estimator.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels of actions.
+        """
+        proba = self.predict_proba(X)
+        return self.rule_.decide(proba[:, self._columns])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Features of the estimator.
+
+        Returns
+        -------
+        array of shape (n, K)
+        """
+        check_fitted(self)
+        return probabilities(self.estimator_, X, self.classes_)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Route the parameters of ``fit`` to the estimator."""
+        return fit_router(self)
+
+    def __sklearn_tags__(self) -> Any:
+        return copy_tags(super().__sklearn_tags__(), self.estimator)

@@ -1,0 +1,98 @@
+"""What `calibrant.save` and `calibrant.load` need to know about decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from calibrant._typing import AnyArray, FloatArray
+from calibrant._validation import as_seed, check_fitted
+from calibrant.base import Calibrator, FittedValue
+from calibrant.guarantees import Certificate
+
+
+class SavedDecision:
+    """Base of decisions that `calibrant.save` writes, together with their calibrator."""
+
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {}
+    """Shapes and ranges of fitted attributes."""
+
+    def _portable(self) -> Self:
+        """Return a copy that holds only numbers, text and calibrators."""
+        raise NotImplementedError
+
+    def _check_loaded(self) -> None:
+        """Raise if parameters and fitted attributes contradict each other."""
+        raise NotImplementedError
+
+    def _check_together(self, fitted: Mapping[str, Any]) -> None:
+        """Raise if fitted attributes of a file contradict each other."""
+
+
+class SavedModel(SavedDecision):
+    """Base of fitted decisions with a calibrator and a certificate."""
+
+    estimator_: Any
+    classes_: AnyArray
+    certificate_: Certificate
+
+    @property
+    def inputs_(self) -> str:
+        """The kind of scores that the calibrator takes."""
+        inputs: str = self.estimator_.inputs
+        return inputs
+
+    def revoke(self, reason: str) -> Self:
+        """Mark the certificate as no longer valid; a saved copy keeps the mark.
+
+        Parameters
+        ----------
+        reason : str
+            Why the guarantee no longer holds, such as ``monitor.certificate.revoked``.
+
+        Returns
+        -------
+        self
+        """
+        check_fitted(self)
+        self.certificate_ = self.certificate_.revoke(reason)
+        return self
+
+    def _portable(self) -> Self:
+        check_fitted(self)
+        calibrator = getattr(self.estimator_, "estimator", self.estimator_)
+        if not isinstance(calibrator, Calibrator):
+            raise TypeError(
+                f"{type(self).__name__} predicts with a {type(calibrator).__name__}, which cannot "
+                f"be saved. Store the classifier separately, and fit {type(self).__name__}() on "
+                f"its probabilities, or {type(self).__name__}(calibrator) on its scores."
+            )
+        options: Any = vars(self)
+        if callable(options["score"]):
+            raise TypeError(
+                "score is a function, which cannot be saved. Pass the name of a score, for example "
+                'score="margin".'
+            )
+        portable = copy(self)
+        seed = as_seed(options["random_state"])
+        vars(portable).update(estimator=calibrator, estimator_=calibrator, random_state=seed)
+        return portable
+
+    def _check_together(self, fitted: Mapping[str, Any]) -> None:
+        calibrator, certificate = fitted.get("estimator_"), fitted.get("certificate_")
+        if not isinstance(calibrator, Calibrator) or not isinstance(certificate, Certificate):
+            raise ValueError("it needs a calibrator and a certificate")
+        if np.asarray(calibrator.classes_).tolist() != fitted["classes_"].tolist():
+            raise ValueError("its classes are not those of its calibrator")
+
+    def _probe(self, proba: FloatArray) -> None:
+        """Predict probabilities, so that contradictions raise."""
+        raise NotImplementedError
+
+    def _check_loaded(self) -> None:
+        n_classes = len(self.classes_)
+        self._probe(np.vstack([np.full(n_classes, 1 / n_classes), np.eye(2, n_classes)]))
+        str(self.guarantee())  # type: ignore[attr-defined]

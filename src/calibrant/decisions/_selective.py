@@ -1,0 +1,365 @@
+"""A classifier that abstains, so that few of its answers are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils.metadata_routing import MetadataRouter
+
+from calibrant._output.numbers import format_percent
+from calibrant._typing import AnyArray, BoolArray, FloatArray, Inputs, IntArray, LabelsLike
+from calibrant._validation import (
+    as_array,
+    as_seed,
+    check_fitted,
+    check_share,
+    check_weight,
+    warn_data,
+)
+from calibrant.base import FittedValue
+from calibrant.base.fitted import SHARE
+from calibrant.decisions._losses import abstention_label, scaled_losses
+from calibrant.decisions._proof import rows_without_error
+from calibrant.decisions._saved import SavedModel
+from calibrant.decisions._score_parameter import HasScoreParameter, ScoreParameter
+from calibrant.decisions._source import (
+    copy_feature_names,
+    copy_tags,
+    fit_router,
+    probabilities,
+    proof_rows,
+)
+from calibrant.decisions._threshold import find_threshold, find_thresholds
+from calibrant.guarantees import SelectiveGuarantee, certify
+from calibrant.metrics.sureness import check_score, sureness
+
+
+class SelectiveClassifier(
+    HasScoreParameter, SavedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
+    r"""Answer or abstain, so that at most a given share of the answers is wrong.
+
+    Rows that the estimator was not fitted to prove the error rate. Pass probabilities, a fitted
+    calibrator or ``FrozenEstimator(model)``, and all rows prove it. Pass an unfitted classifier or
+    calibrator, and some of the rows are held out from its fit and prove it.
+
+    Parameters
+    ----------
+    estimator : classifier, calibrator or None
+        None: X are scores of the kind ``inputs``. A fitted calibrator or a ``FrozenEstimator``
+        predicts as it is. Anything else is cloned and fitted on a part of the rows.
+    risk : float, default 0.05
+        Largest share of wrong answers. For a cost matrix, the largest mean cost of the answers.
+    delta : float, default 0.1
+        Probability, over the draw of the rows, that the answers exceed the risk.
+    score : {"confidence", "margin", "log-margin"} or callable, default "confidence"
+        Rows with the highest score are answered. "confidence" is the highest probability, "margin"
+        its distance to the second highest, and "log-margin" the logarithm of their ratio. A
+        function gets probabilities (n, K) and returns one number per row.
+    loss : "error" or array-like of shape (K, K), default "error"
+        "error" counts wrong answers. A matrix holds the cost of each answer (column) for each true
+        class (row).
+    per_class : bool, default False
+        Whether the risk holds for the answers of every class, with one threshold per class. If
+        False, it holds for all answers together.
+    cv : float, default 0.5
+        Share of rows that prove the risk, if the estimator is fitted here.
+    abstain : label, optional
+        Prediction for rows without an answer. By default -1 if labels are numbers and "" if they
+        are text.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in X, if ``estimator`` is None.
+    classes : array-like of labels, optional
+        Labels of the columns of X, if ``estimator`` is None.
+    random_state : int, Generator or None, default 0
+        Seed of the split, of the order of tied rows and of the draws for losses between 0 and 1.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        Labels of the columns.
+    estimator_ : estimator
+        The fitted estimator that predicts.
+    threshold_ : float
+        Rows with a score above it are answered: -inf if all are, inf if none is. Not set if
+        ``per_class``.
+    thresholds_ : array of shape (K,)
+        The threshold for each predicted class.
+    coverage_ : float
+        Share of the rows of the proof that are answered.
+    n_proved_ : int
+        Number of rows of the proof.
+    unproved_classes_ : array
+        Classes whose answers have no proof. They are never predicted.
+    certificate_ : calibrant.guarantees.Certificate
+        Number, date and digest of the rows of the proof.
+
+    See Also
+    --------
+    select_answers : A guarantee on average over a batch, which answers more rows.
+    DecisionRule : Abstain if an answer is expected to cost more than an abstention.
+    calibrant.guarantees.SelectiveGuarantee : The result of `guarantee`.
+
+    Notes
+    -----
+    Let R(t) be the error rate of new rows with a score above t. The threshold has
+    :math:`P(R(t) \le \text{risk}) \ge 1 - \delta` for every distribution, and R need not be
+    monotone. The proof compares the errors of the surest rows with an exact boundary of a random
+    walk, and passes the unused part of :math:`\delta` on to the next ranks by closed testing. Ties
+    are broken at random in the proof, and tied rows are answered together.
+
+    A loss between 0 and the largest cost C is replaced by an error with probability loss / C, and
+    the risk by risk / C. With ``per_class``, delta is divided by the number of predicted classes
+    with enough rows for a proof.
+
+    A proof of risk 0.05 at delta 0.1 needs 45 rows without an error, one of risk 0.01 needs 230.
+    The guarantee assumes independent rows that were used neither to fit nor to choose the
+    estimator, the score or the risk. It ends when the data drift, which
+    `calibrant.monitoring.RiskMonitor` detects.
+
+    Rows of a group are not independent: pass ``groups`` to `fit`, and one random row per group
+    proves. Weights go to the fit of the estimator; each row of the proof counts once.
+
+    References
+    ----------
+    Geifman & El-Yaniv (2017), Selective classification for deep neural networks, arXiv:1705.08500;
+    Angelopoulos et al. (2021), Learn then test, arXiv:2110.01052.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> model = SelectiveClassifier(risk=0.1).fit(data.val_proba, data.val_labels)
+    >>> answered = model.answers(data.test_proba)
+    >>> wrong = model.predict(data.test_proba)[answered] != data.test_labels[answered]
+    >>> bool(wrong.mean() <= 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        risk: float = 0.05,
+        delta: float = 0.1,
+        score: Any = "confidence",
+        loss: Any = "error",
+        per_class: bool = False,
+        cv: float = 0.5,
+        abstain: Any = None,
+        inputs: Inputs = "proba",
+        classes: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.risk = risk
+        self.delta = delta
+        self.score = score
+        self.loss = loss
+        self.per_class = per_class
+        self.cv = cv
+        self.abstain = abstain
+        self.inputs = inputs
+        self.classes = classes
+        self.random_state = random_state
+
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "thresholds_": FittedValue(("K",), is_finite=False),
+        "threshold_": FittedValue((), is_finite=False),
+        "coverage_": SHARE,
+        "error_rate_": FittedValue((), 0.0),
+        "n_proved_": FittedValue((), 0.0),
+        "rows_needed_": FittedValue((), 0.0),
+    }
+
+    def fit(self, X: Any, y: LabelsLike, **fit_params: Any) -> Self:
+        """Fit the estimator if necessary, and find the lowest threshold that can be proved.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features) or (n, K)
+            Features of the estimator, or scores if the estimator is a calibrator or None.
+        y : array-like of shape (n,)
+            Labels.
+        **fit_params
+            Passed to the ``fit`` of the estimator, except for ``groups`` of shape (n,): rows of one
+            group are not separated, and one random row of each group proves.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        rows = proof_rows(self, X, y, fit_params)
+        self.estimator_, self.classes_ = rows.estimator, rows.classes
+        self.n_classes_, self.n_proved_ = len(rows.classes), len(rows.y)
+        abstention_label(self.abstain, self.classes_)  # raises if the label is a class
+        self.certificate_ = certify(rows.proba, rows.y, self.risk, self.delta)
+        self._prove(rows.proba, rows.y)
+        copy_feature_names(self)
+        return self
+
+    def _check_options(self) -> None:
+        check_share(self.delta, "delta")
+        check_score(vars(self)["score"])
+        if isinstance(self.loss, str):
+            if self.loss != "error":
+                raise ValueError(f"loss must be 'error' or a cost matrix, got {self.loss!r}.")
+            check_share(self.risk, "risk")
+        as_seed(self.random_state)
+
+    def _prove(self, proba: FloatArray, y: IntArray) -> None:
+        """Set the thresholds, from probabilities and column codes of the rows of the proof."""
+        predicted, scores = proba.argmax(axis=1), sureness(vars(self)["score"], proba)
+        losses, risk = scaled_losses(self.loss, self.risk, predicted, y, self.n_classes_)
+        # Another stream than that of the split.
+        rng = np.random.default_rng([as_seed(self.random_state) or 0, 1])
+        self.error_rate_ = float(losses.mean()) * float(self.risk) / risk
+        if self.per_class:
+            found = find_thresholds(
+                predicted, scores, losses, risk, self.delta, self.n_classes_, rng
+            )
+        else:
+            found = [find_threshold(scores, losses, risk, self.delta, rng)] * self.n_classes_
+            self.threshold_ = found[0].value
+        self.thresholds_ = np.array([threshold.value for threshold in found])
+        is_answered = scores > self.thresholds_[predicted]
+        self.coverage_ = float(is_answered.mean())
+        self.unproved_classes_ = self.classes_[np.isposinf(self.thresholds_)]
+        self.rows_needed_ = rows_without_error(risk, self.delta)
+        if not is_answered.any():
+            self._warn_silent(losses)
+
+    def _warn_silent(self, losses: FloatArray) -> None:
+        needed = f"{self.rows_needed_} rows without an error"
+        reason = f"The proof has {self.n_proved_} rows and needs at least {needed}."
+        if self.n_proved_ >= self.rows_needed_:
+            reason = f"The surest rows contain too many errors; the proof needs {needed}."
+        warn_data(
+            f"No row is answered, because risk={self.risk:g} could not be proved. {reason} Without "
+            f"abstention the mean loss is {format_percent(losses.mean())} of the largest loss. "
+            f"Pass more rows, or a larger risk."
+        )
+
+    def answers(self, X: Any) -> BoolArray:
+        """Return whether each row is answered.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features) or (n, K)
+            Rows of the same kind as at fit.
+
+        Returns
+        -------
+        array of bool, shape (n,)
+        """
+        return self._answers_of(self._proba_of(X))
+
+    def _answers_of(self, proba: FloatArray) -> BoolArray:
+        scores = sureness(vars(self)["score"], proba)
+        return np.asarray(scores > self.thresholds_[proba.argmax(axis=1)])
+
+    def predict(self, X: Any) -> AnyArray:
+        """Predict labels, or the label of an abstention for rows without an answer.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features) or (n, K)
+            Rows of the same kind as at fit.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        proba = self._proba_of(X)
+        labels = self.classes_[proba.argmax(axis=1)]
+        silent = np.asarray(abstention_label(self.abstain, self.classes_))
+        return np.where(self._answers_of(proba), labels, silent)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of the estimator, also for rows without an answer.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features) or (n, K)
+            Rows of the same kind as at fit.
+
+        Returns
+        -------
+        array of shape (n, K)
+        """
+        return self._proba_of(X)
+
+    def _proba_of(self, X: Any) -> FloatArray:
+        check_fitted(self)
+        return probabilities(self.estimator_, X, self.classes_)
+
+    @ScoreParameter
+    def score(self, X: Any, y: LabelsLike, sample_weight: Any = None) -> float:
+        """Return the accuracy of the answers; NaN if no row is answered.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features) or (n, K)
+            Rows of the same kind as at fit.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), optional
+            Row weights.
+
+        Returns
+        -------
+        float
+        """
+        answered, labels = self.answers(X), as_array(y)
+        weight = check_weight(sample_weight, len(labels)) * answered
+        if not weight.any():
+            return float("nan")
+        return float(weight @ (self.predict(X) == labels) / weight.sum())
+
+    def guarantee(self) -> SelectiveGuarantee:
+        """State what was proved.
+
+        Returns
+        -------
+        calibrant.guarantees.SelectiveGuarantee
+            Print it for a description.
+
+        Examples
+        --------
+        >>> from calibrant.datasets import digits_predictions
+        >>> data = digits_predictions()
+        >>> model = SelectiveClassifier(risk=0.1).fit(data.val_proba, data.val_labels)
+        >>> print(model.guarantee())
+        With 90% confidence, at most 10% of the answers are wrong. 91.5% of the rows ...
+        """
+        check_fitted(self)
+        is_whole = self.per_class and len(self.unproved_classes_) < self.n_classes_
+        return SelectiveGuarantee(
+            risk=float(self.risk),
+            delta=float(self.delta),
+            answered=self.coverage_,
+            error_rate=self.error_rate_,
+            rows_needed=self.rows_needed_,
+            certificate=self.certificate_,
+            is_error=isinstance(self.loss, str),
+            per_class=bool(self.per_class),
+            unproved=tuple(map(str, self.unproved_classes_.tolist())) if is_whole else (),
+        )
+
+    def _probe(self, proba: FloatArray) -> None:
+        self._check_options()
+        self._answers_of(proba)
+        abstention_label(self.abstain, self.classes_)
+        if not set(self.unproved_classes_.tolist()) <= set(self.classes_.tolist()):
+            raise ValueError("unproved_classes_ must be classes")
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Route the parameters of ``fit`` to the estimator."""
+        return fit_router(self)
+
+    def __sklearn_tags__(self) -> Any:
+        return copy_tags(super().__sklearn_tags__(), self.estimator)

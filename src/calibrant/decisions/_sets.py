@@ -1,0 +1,363 @@
+"""Prediction sets that contain the true label with a guaranteed probability."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.stats import beta
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils.metadata_routing import MetadataRouter
+
+from calibrant._typing import AnyArray, BoolArray, FloatArray, Inputs, IntArray, LabelsLike
+from calibrant._validation import (
+    as_array,
+    as_seed,
+    check_fitted,
+    check_option,
+    check_share,
+    check_weight,
+)
+from calibrant.base import FittedValue
+from calibrant.decisions._saved import SavedModel
+from calibrant.decisions._score_parameter import HasScoreParameter, ScoreParameter
+from calibrant.decisions._source import (
+    copy_feature_names,
+    copy_tags,
+    fit_router,
+    probabilities,
+    proof_rows,
+)
+from calibrant.guarantees import CoverageGuarantee, certify
+
+_ROUNDING = 1e-9
+"""Keeps (n + 1) * coverage from being rounded up: 0.9 * 10 must give rank 9."""
+
+
+class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEstimator):
+    r"""Predict sets of labels that contain the true label with a given probability.
+
+    Rows that the estimator was not fitted to determine the sets, see `SelectiveClassifier`. If you
+    know the costs of errors, prefer probabilities and a `DecisionRule`: a set with one label states
+    no error rate, and an empty set is no abstention.
+
+    Parameters
+    ----------
+    estimator : classifier, calibrator or None
+        None: X are scores of the kind ``inputs``. A fitted calibrator or a ``FrozenEstimator``
+        predicts as it is. Anything else is cloned and fitted on a part of the rows.
+    coverage : float, default 0.9
+        Least probability that a set contains the true label.
+    score : {"lac", "aps"}, default "lac"
+        "lac" has the smallest sets on average: all labels with a probability above a threshold.
+        "aps" adds labels in the order of their probabilities, so uncertain rows get larger sets.
+    randomize : bool, default False
+        Whether "aps" includes the last label at random, which gives exact coverage and sometimes
+        empty sets. If False, the most probable label is always included.
+    class_conditional : bool, default False
+        Whether the coverage holds for the rows of every class.
+    small : {"pool", "always"}, default "pool"
+        Treatment of classes with fewer than 1 / (1 - coverage) - 1 rows, if ``class_conditional``.
+        "pool": the coverage holds for all of them together. "always": they are in every set.
+    cv : float, default 0.5
+        Share of rows that determine the sets, if the estimator is fitted here.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in X, if ``estimator`` is None.
+    classes : array-like of labels, optional
+        Labels of the columns of X, if ``estimator`` is None.
+    random_state : int, Generator or None, default 0
+        Seed of the split and of ``randomize``.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        Labels of the columns.
+    estimator_ : estimator
+        The fitted estimator that predicts.
+    thresholds_ : array of shape (K,)
+        A label is in the set if its score is at most its threshold.
+    pooled_classes_, always_classes_ : arrays
+        Classes with too few rows of their own.
+    certificate_ : calibrant.guarantees.Certificate
+        Number, date and digest of the rows that determine the sets.
+
+    See Also
+    --------
+    SelectiveClassifier : One label with a guaranteed error rate, or no answer.
+    DecisionRule : Actions of least expected cost.
+    calibrant.guarantees.CoverageGuarantee : The result of `guarantee`.
+
+    Notes
+    -----
+    The threshold is the k-th smallest of the scores of the true labels of n rows, with
+    :math:`k = \lceil (n + 1) \text{coverage} \rceil`, and infinite if k > n. A new set contains its
+    label with probability at least k / (n + 1) over new row and rows. Given the rows, the coverage
+    has the distribution Beta(k, n + 1 - k), if scores are not tied.
+
+    The score of label k is :math:`1 - p_k` for "lac". For "aps" it is the sum of the probabilities
+    above :math:`p_k`; with ``randomize``, plus :math:`(1 - u) p_k` for a uniform random number u of
+    the row. Sums that include :math:`p_k` without randomization would leave sure rows empty.
+
+    References
+    ----------
+    Sadinle, Lei & Wasserman (2019), Least ambiguous set-valued classifiers, arXiv:1609.00451;
+    Romano, Sesia & Candès (2020), Classification with valid and adaptive coverage,
+    arXiv:2006.02544.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions()
+    >>> model = PredictionSets(coverage=0.95).fit(data.val_proba, data.val_labels)
+    >>> sets = model.predict_set(data.test_proba)
+    >>> sets.shape, bool(sets[np.arange(600), data.test_labels].mean() > 0.93)
+    ((600, 10), True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        coverage: float = 0.9,
+        score: str = "lac",
+        randomize: bool = False,
+        class_conditional: bool = False,
+        small: str = "pool",
+        cv: float = 0.5,
+        inputs: Inputs = "proba",
+        classes: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.coverage = coverage
+        self.score = score
+        self.randomize = randomize
+        self.class_conditional = class_conditional
+        self.small = small
+        self.cv = cv
+        self.inputs = inputs
+        self.classes = classes
+        self.random_state = random_state
+
+    fitted_values: ClassVar[Mapping[str, FittedValue]] = {
+        "thresholds_": FittedValue(("K",), is_finite=False),
+        "group_sizes_": FittedValue(("K",), 0.0),
+    }
+
+    def fit(self, X: Any, y: LabelsLike, **fit_params: Any) -> Self:
+        """Fit the estimator if necessary, and determine the thresholds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features) or (n, K)
+            Features of the estimator, or scores if the estimator is a calibrator or None.
+        y : array-like of shape (n,)
+            Labels.
+        **fit_params
+            Passed to the ``fit`` of the estimator, except for ``groups`` of shape (n,): rows of one
+            group are not separated, and one random row of each group counts.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        rows = proof_rows(self, X, y, fit_params)
+        self.estimator_, self.classes_ = rows.estimator, rows.classes
+        self.n_classes_ = len(rows.classes)
+        scores = self._scores_of(rows.proba, stream=1)[np.arange(len(rows.y)), rows.y]
+        groups = self._groups(rows.y)
+        self.thresholds_ = np.array([group.threshold(scores, self.coverage) for group in groups])
+        is_alone = [len(group.classes) == 1 for group in groups]
+        always = np.isposinf(self.thresholds_) & is_alone & bool(self.class_conditional)
+        self.always_classes_ = self.classes_[always]
+        self.pooled_classes_ = self.classes_[~np.array(is_alone) & bool(self.class_conditional)]
+        self.group_sizes_ = np.array([len(group.rows) for group in groups])
+        self.certificate_ = certify(rows.proba, rows.y, 1 - self.coverage, 0.0)
+        copy_feature_names(self)
+        return self
+
+    @property
+    def _kind(self) -> str:
+        """The parameter ``score``; the attribute is the method."""
+        kind: str = vars(self)["score"]
+        return kind
+
+    def _check_options(self) -> None:
+        check_share(self.coverage, "coverage")
+        check_option(self._kind, "score", ("lac", "aps"))
+        check_option(self.small, "small", ("pool", "always"))
+        as_seed(self.random_state)
+        if self.randomize and self._kind != "aps":
+            raise ValueError('randomize=True needs score="aps", because "lac" has no random part.')
+
+    def _groups(self, y: IntArray) -> list[_Group]:
+        """The rows that determine the threshold of each class."""
+        everything = _Group(np.arange(self.n_classes_), np.arange(len(y)))
+        if not self.class_conditional:
+            return [everything] * self.n_classes_
+        groups = [_Group(np.array([k]), np.flatnonzero(y == k)) for k in range(self.n_classes_)]
+        few = np.array(
+            [_rank(len(group.rows), self.coverage) > len(group.rows) for group in groups]
+        )
+        if self.small == "pool" and few.any():
+            pool = _Group(np.flatnonzero(few), np.flatnonzero(few[y]))
+            return [pool if is_few else group for is_few, group in zip(few, groups, strict=True)]
+        return groups
+
+    def predict_set(self, X: Any) -> BoolArray:
+        """Return which labels are in the set of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features) or (n, K)
+            Rows of the same kind as at fit.
+
+        Returns
+        -------
+        array of bool, shape (n, K)
+            Columns are in the order of ``classes_``.
+        """
+        check_fitted(self)
+        return self._sets_of(probabilities(self.estimator_, X, self.classes_))
+
+    def _sets_of(self, proba: FloatArray) -> BoolArray:
+        return np.asarray(self._scores_of(proba, stream=2) <= self.thresholds_)
+
+    def predict_labels(self, X: Any) -> list[AnyArray]:
+        """Return the labels of each set, the most probable first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features) or (n, K)
+            Rows of the same kind as at fit.
+
+        Returns
+        -------
+        list of arrays
+        """
+        sets, order = self.predict_set(X), np.argsort(-self.predict_proba(X), axis=1, kind="stable")
+        return [
+            self.classes_[columns[row[columns]]] for row, columns in zip(sets, order, strict=True)
+        ]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features) or (n, K)
+            Rows of the same kind as at fit.
+
+        Returns
+        -------
+        array of shape (n, K)
+        """
+        check_fitted(self)
+        return probabilities(self.estimator_, X, self.classes_)
+
+    @ScoreParameter
+    def score(self, X: Any, y: LabelsLike, sample_weight: Any = None) -> float:
+        """Return the set coverage: the share of sets that contain the true label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features) or (n, K)
+            Rows of the same kind as at fit.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), optional
+            Row weights.
+
+        Returns
+        -------
+        float
+        """
+        sets, labels = self.predict_set(X), as_array(y)
+        weight = check_weight(sample_weight, len(labels))
+        is_held = (sets & (labels[:, None] == self.classes_)).any(axis=1)
+        return float(weight @ is_held / weight.sum())
+
+    def _scores_of(self, proba: FloatArray, stream: int) -> FloatArray:
+        """Scores of all labels, (n, K); low scores enter the set first."""
+        if self._kind == "lac":
+            return 1.0 - proba
+        before = _mass_before(proba)
+        if not self.randomize:
+            return before
+        # The fit and the predictions must not use the same random numbers.
+        rng = np.random.default_rng([as_seed(self.random_state) or 0, stream])
+        return before + (1.0 - rng.random((len(proba), 1))) * proba
+
+    def guarantee(self) -> CoverageGuarantee:
+        """State the coverage that holds.
+
+        Returns
+        -------
+        calibrant.guarantees.CoverageGuarantee
+            Print it for a description.
+        """
+        check_fitted(self)
+        ranks = np.array([_rank(int(size), self.coverage) for size in self.group_sizes_])
+        sizes = np.maximum(ranks, self.group_sizes_)
+        least = int(sizes.argmin())
+        low, high = _coverage_range(int(ranks[least]), int(self.group_sizes_[least]))
+        return CoverageGuarantee(
+            coverage=float(self.coverage),
+            expected=float(np.mean(ranks / (sizes + 1.0))),
+            low=low,
+            high=high,
+            certificate=self.certificate_,
+            class_conditional=bool(self.class_conditional),
+            pooled=tuple(map(str, self.pooled_classes_.tolist())),
+            always=tuple(map(str, self.always_classes_.tolist())),
+        )
+
+    def _probe(self, proba: FloatArray) -> None:
+        self._check_options()
+        self._sets_of(proba)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Route the parameters of ``fit`` to the estimator."""
+        return fit_router(self)
+
+    def __sklearn_tags__(self) -> Any:
+        return copy_tags(super().__sklearn_tags__(), self.estimator)
+
+
+class _Group(NamedTuple):
+    """Classes that share a threshold, and the rows that determine it."""
+
+    classes: IntArray
+    rows: IntArray
+
+    def threshold(self, scores: FloatArray, coverage: float) -> float:
+        """The smallest score that leaves out at most the allowed share of new rows."""
+        rank = _rank(len(self.rows), coverage)
+        if rank > len(self.rows):
+            return np.inf
+        return float(np.partition(scores[self.rows], rank - 1)[rank - 1])
+
+
+def _rank(n_rows: int, coverage: float) -> int:
+    return math.ceil((n_rows + 1) * coverage - _ROUNDING)
+
+
+def _coverage_range(rank: int, n_rows: int) -> tuple[float, float]:
+    """5% and 95% quantiles of the coverage of new rows, given the rows."""
+    if rank > n_rows:
+        return 1.0, 1.0
+    low, high = beta.ppf([0.05, 0.95], rank, n_rows + 1 - rank)
+    return float(low), float(high)
+
+
+def _mass_before(proba: FloatArray) -> FloatArray:
+    """Sum of the probabilities that come before each label, from the most probable down."""
+    order = np.argsort(-proba, axis=1, kind="stable")
+    ordered = np.take_along_axis(proba, order, axis=1)
+    before = np.cumsum(ordered, axis=1) - ordered
+    out = np.empty_like(before)
+    np.put_along_axis(out, order, before, axis=1)
+    return out

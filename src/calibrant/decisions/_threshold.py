@@ -1,0 +1,80 @@
+"""The lowest threshold of a score that can be proved."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from calibrant._typing import FloatArray, IntArray
+from calibrant.decisions._proof import count_proved, rows_without_error
+
+
+class Threshold(NamedTuple):
+    """Rows with a score above ``value`` are answered: ``n_answered`` of the ``n_rows`` that prove.
+
+    ``n_errors`` counts the errors among the answered rows; losses between 0 and 1 count as drawn.
+    """
+
+    value: float
+    n_answered: int
+    n_rows: int
+    n_errors: int
+
+
+def find_threshold(
+    scores: FloatArray, losses: FloatArray, risk: float, delta: float, rng: np.random.Generator
+) -> Threshold:
+    """The lowest threshold whose answers have a mean loss of at most ``risk``.
+
+    Losses are between 0 and 1. A loss in between is replaced by an error with this probability,
+    which keeps the mean loss above every threshold. Ties are broken at random.
+    """
+    shuffled = rng.permutation(len(scores))
+    order = shuffled[np.argsort(-scores[shuffled], kind="stable")]
+    ordered, chances = scores[order], losses[order]
+    is_drawn = (chances > 0) & (chances < 1)
+    errors = chances >= 1
+    if is_drawn.any():
+        errors = np.where(is_drawn, rng.random(len(chances)) < chances, errors)
+    is_end = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]
+    count = count_proved(errors, is_end, risk, delta)
+    return Threshold(_between(ordered, count), count, len(scores), int(errors[:count].sum()))
+
+
+def _between(ordered: FloatArray, count: int) -> float:
+    """A number below the score of the last answered row and not below that of the next."""
+    if count == 0:
+        return np.inf
+    if count == len(ordered):
+        return -np.inf
+    last, following = float(ordered[count - 1]), float(ordered[count])
+    middle = following + (last - following) / 2
+    # Between neighboring floating-point numbers the mean is rounded to one of them.
+    return middle if middle < last else following
+
+
+def find_thresholds(
+    predicted: IntArray,
+    scores: FloatArray,
+    losses: FloatArray,
+    risk: float,
+    delta: float,
+    n_classes: int,
+    rng: np.random.Generator,
+) -> list[Threshold]:
+    """A threshold for each predicted class, so that all of them hold jointly."""
+    counts = np.bincount(predicted, minlength=n_classes)
+    is_tested = counts >= rows_without_error(risk, delta)
+    # Numbers of rows contain no labels, so they may decide which classes share delta.
+    while is_tested.any():
+        share = delta / int(is_tested.sum())
+        is_enough = is_tested & (counts >= rows_without_error(risk, share))
+        if (is_enough == is_tested).all():
+            break
+        is_tested = is_enough
+    found = [Threshold(np.inf, 0, int(count), 0) for count in counts]
+    for k in np.flatnonzero(is_tested):
+        rows = predicted == k
+        found[k] = find_threshold(scores[rows], losses[rows], risk, share, rng)
+    return found

@@ -1,0 +1,151 @@
+"""Programs of decisions: the probabilities of a calibrator, and the decision as named outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from calibrant._kernels.simplex import EPS
+from calibrant._typing import AnyArray, FloatArray
+from calibrant._validation import check_fitted
+from calibrant.base import Calibrator
+from calibrant.decisions import (
+    DecisionClassifier,
+    DecisionRule,
+    PredictionSets,
+    SelectiveClassifier,
+)
+from calibrant.decisions._losses import abstention_label
+from calibrant.export._program import Builder, NamedOutput, Program, plain_labels
+from calibrant.export._values import Value
+
+_NEVER = 1e300
+"""Stands for an infinite threshold, which is no constant of a program. Scores are far below it."""
+
+_LAST_BITS = 1e-13
+"""Added to the thresholds of sets, which are scores of calibration rows: runtimes differ in the
+last bit, and such a row would leave its set."""
+
+Emit = Callable[[Any, Value], Value]
+"""The function that writes the probabilities of a calibrator."""
+
+DECISIONS = (DecisionClassifier, DecisionRule, PredictionSets, SelectiveClassifier)
+
+
+def decision_program(decision: Any, emit: Emit) -> Program:
+    """The program of a decision, with its calibrator; ``emit`` writes the calibrator."""
+    if isinstance(decision, DecisionRule):
+        return _program(decision, "proba", lambda scores: scores, _rule_outputs(decision))
+    check_fitted(decision)
+    calibrator = getattr(decision.estimator_, "estimator", decision.estimator_)
+    if not isinstance(calibrator, Calibrator):
+        raise TypeError(
+            f"{type(decision).__name__} predicts with a {type(calibrator).__name__}, which cannot "
+            f"be exported. Export the classifier with its own tool, and fit "
+            f"{type(decision).__name__} on its scores with a calibrator."
+        )
+    write = {
+        DecisionClassifier: _classifier_outputs,
+        PredictionSets: _set_outputs,
+        SelectiveClassifier: _answer_outputs,
+    }[type(decision)]
+    return _program(
+        decision, calibrator.inputs, lambda scores: emit(calibrator, scores), write(decision)
+    )
+
+
+Outputs = list[tuple[str, Value, AnyArray | Sequence[Any]]]
+"""Name, value and labels (or none) of each output."""
+
+
+def _program(
+    decision: Any,
+    inputs: str,
+    probabilities: Callable[[Value], Value],
+    outputs_of: Callable[[Value], Outputs],
+) -> Program:
+    scores = Value(Builder(len(decision.classes_)), 0)
+    proba = probabilities(scores)
+    outputs = [
+        NamedOutput(name, value.number, plain_labels(labels))
+        for name, value, labels in outputs_of(proba)
+    ]
+    proba.build.last(proba.number)
+    classes = plain_labels(decision.classes_)
+    return proba.build.program(inputs, classes, type(decision).__name__, outputs)
+
+
+def _rule_outputs(rule: DecisionRule) -> Callable[[Value], Outputs]:
+    """The action of least expected cost, and this cost."""
+    costs, actions = rule.costs_, rule.actions_
+
+    def outputs(proba: Value) -> Outputs:
+        offset = np.zeros(costs.shape[1])
+        gains = proba.apply("affine", coef=np.ascontiguousarray(-costs.T), offset=offset)
+        place = gains.top(1)
+        return [("decision", place, actions), ("expected_cost", gains.take(place) * -1.0, ())]
+
+    return outputs
+
+
+def _classifier_outputs(model: DecisionClassifier) -> Callable[[Value], Outputs]:
+    write, columns = _rule_outputs(model.rule_), model._columns
+    return lambda proba: write(proba.columns(columns.tolist()))
+
+
+def _answer_outputs(model: SelectiveClassifier) -> Callable[[Value], Outputs]:
+    """The label or the abstention, and whether a row is answered."""
+    labels = [*model.classes_.tolist(), abstention_label(model.abstain, model.classes_)]
+    score = model.get_params(deep=False)["score"]
+
+    def outputs(proba: Value) -> Outputs:
+        label = proba.top(1)
+        answered = _sureness(score, proba) > _thresholds(model.thresholds_, proba).take(label)
+        place = label * answered + (1.0 - answered) * float(len(model.classes_))
+        return [("decision", place, labels), ("answered", answered, ())]
+
+    return outputs
+
+
+def _sureness(score: Any, proba: Value) -> Value:
+    if not isinstance(score, str):
+        raise ValueError(
+            "score is a function, which cannot be exported. Fit with the name of a score, for "
+            'example score="margin".'
+        )
+    if score == "confidence":
+        return proba.max()
+    top = proba.take(proba.top(2))
+    if score == "log-margin":
+        top = top.clip(EPS, 1.0).apply("log")
+    return top.column(0) - top.columns([1])
+
+
+def _thresholds(thresholds: FloatArray, proba: Value) -> Value:
+    return proba.fill(*np.clip(thresholds, -_NEVER, _NEVER).tolist())
+
+
+def _set_outputs(model: PredictionSets) -> Callable[[Value], Outputs]:
+    """Whether each label is in the set."""
+    if model.randomize:
+        raise ValueError(
+            "Randomized sets cannot be exported, because they need random numbers. Fit with "
+            "randomize=False."
+        )
+    is_lac = model.get_params(deep=False)["score"] == "lac"
+
+    def outputs(proba: Value) -> Outputs:
+        limits = _thresholds(model.thresholds_ + _LAST_BITS, proba)
+        if is_lac:
+            inside = 1.0 - ((1.0 - proba) > limits)
+            return [("in_set", inside, ())]
+        # Sums of the probabilities before each rank, by a matrix of ones below the diagonal.
+        order = proba.top(proba.width)
+        below = np.tri(proba.width, k=-1)
+        before = proba.take(order).apply("affine", coef=below, offset=np.zeros(proba.width))
+        inside = 1.0 - (before > limits.take(order))
+        return [("in_set", proba.put(order, inside), ())]
+
+    return outputs

@@ -1,0 +1,188 @@
+"""Guarantees of decisions: the error rate of answers, and the coverage of prediction sets."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from calibrant._output.numbers import format_number, format_percent
+from calibrant._output.results import AsText, ShortRepr
+from calibrant.guarantees._certificate import Certificate
+
+_ASSUMPTIONS = (
+    "This holds for new rows drawn like the rows of the proof, if these are independent and were "
+    "used neither to train nor to choose the model, the score or the risk"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class SelectiveGuarantee(ShortRepr, AsText):
+    """Guaranteed error rate of the answers of a `SelectiveClassifier`; print it for a description.
+
+    Attributes
+    ----------
+    risk : float
+        Largest mean loss of the answers: the share of wrong answers, or the mean cost.
+    delta : float
+        Probability, over the draw of the rows of the proof, that the guarantee fails.
+    answered : float
+        Share of these rows that are answered.
+    error_rate : float
+        Mean loss of these rows if all of them were answered.
+    rows_needed : int
+        Least number of rows, all without an error, that prove the risk.
+    certificate : Certificate
+        Number, date and digest of these rows.
+    is_error : bool
+        Whether the loss is 1 for every wrong answer. Otherwise it is a cost.
+    per_class : bool
+        Whether the risk holds for the answers of every class, not only for all answers together.
+    unproved : tuple of str
+        Classes whose answers have no proof, so they are never predicted.
+
+    See Also
+    --------
+    calibrant.decisions.SelectiveClassifier : Classifier with this guarantee.
+    """
+
+    risk: float
+    delta: float
+    answered: float
+    error_rate: float
+    rows_needed: int
+    certificate: Certificate
+    is_error: bool = True
+    per_class: bool = False
+    unproved: tuple[str, ...] = ()
+
+    @property
+    def least_abstained(self) -> float:
+        """Least share of rows on which any method with this guarantee must abstain.
+
+        With the error rate mu of all rows it is (mu - risk) / (1 - risk), because at best all
+        abstained rows are wrong.
+        """
+        if not self.is_error:
+            return 0.0
+        return max(0.0, (self.error_rate - self.risk) / (1 - self.risk))
+
+    def __str__(self) -> str:
+        scope = f"{_ASSUMPTIONS}." if self.answered else ""
+        parts = [self._revocation(), self._statement(), self._classes(), self._bound(), scope]
+        return " ".join(filter(None, parts))
+
+    def _revocation(self) -> str:
+        reason = self.certificate.revoked
+        return f"This guarantee was revoked: {reason.rstrip('.')}." if reason else ""
+
+    def _statement(self) -> str:
+        if not self.answered:
+            n_rows, needed = self.certificate.n_rows, self.rows_needed
+            reason = f"there are only {n_rows} rows" if n_rows < needed else "the surest rows fail"
+            return (
+                f"Nothing could be proved, so no row is answered. A risk of {self._risk()} needs "
+                f"at least {needed} rows without an error, and {reason}."
+            )
+        scope = " of each class" if self.per_class else ""
+        what = f"at most {self._risk()} of the answers{scope} are wrong"
+        if not self.is_error:
+            what = f"the mean cost of the answers{scope} is at most {self._risk()}"
+        return (
+            f"With {format_percent(1 - self.delta)} confidence, {what}. "
+            f"{format_percent(self.answered)} of the rows are answered."
+        )
+
+    def _risk(self) -> str:
+        return format_percent(self.risk) if self.is_error else format_number(self.risk)
+
+    def _classes(self) -> str:
+        if not self.unproved:
+            return ""
+        shown = ", ".join(self.unproved[:5]) + (", ..." if len(self.unproved) > 5 else "")
+        return f"Nothing was proved for the classes {shown}, which are never predicted."
+
+    def _bound(self) -> str:
+        if self.least_abstained < 0.0005:  # less than 0.1%
+            return ""
+        return (
+            f"Without abstention {format_percent(self.error_rate)} of the predictions are wrong, "
+            f"so every method with this error rate abstains on at least "
+            f"{format_percent(self.least_abstained)} of the rows."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The guarantee as plain values for JSON."""
+        return {
+            **asdict(self),
+            "certificate": self.certificate.to_dict(),
+            "unproved": list(self.unproved),
+            "text": str(self),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class CoverageGuarantee(ShortRepr, AsText):
+    """Guaranteed coverage of the sets of `PredictionSets`; print it for a description.
+
+    Attributes
+    ----------
+    coverage : float
+        Least probability that the set of a new row contains its label.
+    expected : float
+        Exact probability if no scores are tied: k / (n + 1), averaged over groups of classes.
+    low, high : float
+        Range that contains the coverage on new rows with probability 0.9, if no scores are tied:
+        the 5% and 95% quantiles of Beta(k, n + 1 - k). For class-conditional sets, those of the
+        group with the fewest rows.
+    certificate : Certificate
+        Number, date and digest of the rows that determine the sets.
+    class_conditional : bool
+        Whether the coverage holds for every class.
+    pooled : tuple of str
+        Classes with too few rows of their own. The coverage holds for all of them together.
+    always : tuple of str
+        Classes that are in every set, because they have too few rows.
+
+    See Also
+    --------
+    calibrant.decisions.PredictionSets : Sets with this guarantee.
+    """
+
+    coverage: float
+    expected: float
+    low: float
+    high: float
+    certificate: Certificate
+    class_conditional: bool = False
+    pooled: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        scope = " for every class" if self.class_conditional else ""
+        reason = self.certificate.revoked
+        parts = [
+            f"This guarantee was revoked: {reason.rstrip('.')}." if reason else "",
+            f"A set contains the true label with probability at least "
+            f"{format_percent(self.coverage)}{scope}, on average over calibration rows.",
+            f"With these {self.certificate.n_rows} rows, the set coverage on new rows is between "
+            f"{format_percent(self.low)} and {format_percent(self.high)} with 90% confidence.",
+        ]
+        if self.pooled:
+            parts.append(
+                f"For {_listed(self.pooled)} it holds jointly, because they have few rows."
+            )
+        if self.always:
+            verb = "are" if len(self.always) > 1 else "is"
+            names = _listed(self.always).replace("the", "The", 1)
+            parts.append(f"{names} {verb} in every set, because of too few rows.")
+        return " ".join(filter(None, [*parts, f"{_ASSUMPTIONS}."]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The guarantee as plain values for JSON."""
+        plain = {**asdict(self), "pooled": list(self.pooled), "always": list(self.always)}
+        return {**plain, "certificate": self.certificate.to_dict(), "text": str(self)}
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    return f"the classes {shown}" if len(names) > 1 else f"the class {shown}"

@@ -1,0 +1,361 @@
+"""Search for groups of rows in which a model is miscalibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant._data.read import as_sample
+from calibrant._kernels.simplex import as_proba
+from calibrant._output.numbers import format_interval, format_number, format_percent
+from calibrant._typing import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    Inputs,
+    LabelsLike,
+    ScoresLike,
+)
+from calibrant._validation import as_array, as_seed, check_count, check_same_length, column_names
+from calibrant.guarantees import clopper_pearson
+
+_MOST_LEVELS = 50
+"""Values of a column of categories that can define a group; rarer ones cannot."""
+
+_LEAST_EVIDENCE = 2.0
+"""Standard errors of the mean residual that a group needs in the search to be tested."""
+
+
+class _Feature(NamedTuple):
+    """A column of numbers, or the indicator of a value of a column of categories."""
+
+    column: str
+    value: str | None = None
+    """The value; None for a column of numbers."""
+
+
+class _Condition(NamedTuple):
+    """A feature is at most, or larger than, a threshold."""
+
+    feature: _Feature
+    is_larger: bool
+    threshold: float
+
+
+@dataclass(frozen=True)
+class FoundGroup:
+    """A group of rows in which a model is miscalibrated; ``str()`` is a sentence.
+
+    Attributes
+    ----------
+    name : str
+        The conditions that define the group, such as "age <= 30 and region = north".
+    n_samples : int
+        Rows of the group in the half of the data that tested it.
+    mean_score : float
+        Their mean confidence; with two classes, the mean predicted probability of the second class.
+    frequency : float
+        Their accuracy; with two classes, the frequency of the second class.
+    gap, gap_low, gap_high : float
+        ``mean_score`` minus ``frequency``, with its interval.
+    level : float
+        Level of the interval.
+
+    See Also
+    --------
+    find_groups : Search for such groups.
+    """
+
+    name: str
+    n_samples: int
+    mean_score: float
+    frequency: float
+    gap: float
+    gap_low: float
+    gap_high: float
+    level: float
+    _conditions: tuple[_Condition, ...] = field(repr=False, default=())
+
+    def mask(self, X: Any) -> BoolArray:
+        """Return which rows of a table with the same columns belong to the group."""
+        table = _encode(X, tuple(condition.feature for condition in self._conditions))
+        return _hold(table, self._conditions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all values as plain values."""
+        return {
+            "group": self.name,
+            "n_samples": self.n_samples,
+            "mean_score": self.mean_score,
+            "frequency": self.frequency,
+            "gap": self.gap,
+            "gap_low": self.gap_low,
+            "gap_high": self.gap_high,
+            "level": self.level,
+        }
+
+    def __str__(self) -> str:
+        interval = format_interval(self.gap_low, self.gap_high, signed=True)
+        return (
+            f"{self.name}: mean score {format_number(self.mean_score)}, frequency "
+            f"{format_number(self.frequency)}, gap {format_number(self.gap, signed=True)} "
+            f"({format_percent(self.level)} CI {interval}), {self.n_samples:,} rows."
+        )
+
+
+def find_groups(
+    y_true: LabelsLike,
+    y_prob: ScoresLike,
+    X: Any,
+    *,
+    max_depth: int = 3,
+    min_rows: int = 50,
+    level: float = 0.95,
+    inputs: Inputs = "proba",
+    classes: LabelsLike | None = None,
+    random_state: int | None = None,
+) -> tuple[FoundGroup, ...]:
+    """Search for groups of rows in which the model is miscalibrated.
+
+    One random half of the rows is searched for groups, and the other half tests them. If the model
+    is calibrated, no group is found with probability ``level``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted scores, of rows that the model was not trained on.
+    X : data frame, dict of columns, or array of shape (n, n_features)
+        Features that may define groups. Columns that are not numbers are categories.
+    max_depth : int, default 3
+        Maximum number of conditions of a group.
+    min_rows : int, default 50
+        Minimum number of rows of a group in the half that is searched.
+    level : float, default 0.95
+        Probability that no group is reported if the model is calibrated.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+    classes : array-like of labels, optional
+        Labels of the columns.
+    random_state : int, optional
+        Seed for the halves. None means 0.
+
+    Returns
+    -------
+    tuple of FoundGroup
+        Groups that the second half confirms, those with the most evidence in the first half first.
+        Groups do not contain each other.
+
+    See Also
+    --------
+    calibrant.evaluate : Evaluate known groups with ``by=``.
+    calibrant.GroupCalibration : Correct known groups.
+
+    Notes
+    -----
+    A regression tree is fitted to confidence minus correctness of the first half; with two classes,
+    to the predicted probability of the second class minus its indicator. Its nodes are the
+    candidates, in the order of their mean residual divided by its standard error. The second half
+    tests them one after the other at level 1 - ``level``, until a test does not reject (fixed
+    sequence test, which controls the probability of any false rejection). A test rejects if the
+    exact interval of Clopper and Pearson of the frequency excludes the mean score. It is
+    conservative if the rows of a group are not equally difficult. Rows must be independent.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> age, p = rng.integers(20, 80, 4000), rng.uniform(0.1, 0.9, 4000)
+    >>> y = rng.uniform(size=4000) < np.where(age < 30, 0, p)
+    >>> for group in find_groups(y.astype(int), p, {"age": age}):
+    ...     print(group.name, round(group.gap, 2))
+    age <= 29.5 0.49
+    """
+    check_count(max_depth, "max_depth")
+    check_count(min_rows, "min_rows")
+    score, outcome = _top_claims(y_true, y_prob, inputs, classes)
+    features = _features(X)
+    table = _encode(X, features)
+    check_same_length(y_true=score, X=table)
+    order = np.random.default_rng(as_seed(random_state) or 0).permutation(len(score))
+    search, test = order[: len(order) // 2], order[len(order) // 2 :]
+    residual = score - outcome
+    found = []
+    for conditions in _candidates(table[search], residual[search], features, max_depth, min_rows):
+        rows = test[_hold(table[test], conditions, features)]
+        group = _tested(conditions, score[rows], outcome[rows], level)
+        if group is None or group.gap_low <= 0 <= group.gap_high:
+            break
+        found.append(group)
+    return tuple(found)
+
+
+def _top_claims(
+    y_true: LabelsLike, y_prob: ScoresLike, inputs: Inputs, classes: LabelsLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """Confidence and correctness; with two classes, those of the second class."""
+    sample, _ = as_sample(y_prob, y_true, classes=classes, inputs=inputs)
+    rows = sample.rows("find_groups")
+    proba = as_proba(np.asarray(rows.u[:]), inputs)
+    if proba.shape[1] == 2:
+        return proba[:, 1], (rows.y == 1).astype(float)
+    return proba.max(axis=1), (proba.argmax(axis=1) == rows.y).astype(float)
+
+
+def _columns(X: Any) -> dict[str, AnyArray]:
+    """Columns of a table by name."""
+    if isinstance(X, Mapping):
+        return {str(name): as_array(column) for name, column in X.items()}
+    names = column_names(X)
+    if names is not None:
+        return {str(name): as_array(X[name]) for name in names}
+    table = as_array(X)
+    if table.ndim != 2:
+        raise ValueError(
+            f"X must have shape (n, n_features), got shape {table.shape}. Pass a dict to name "
+            f"single columns, as in {{'age': age}}."
+        )
+    return {f"x{number}": table[:, number] for number in range(table.shape[1])}
+
+
+def _features(X: Any) -> tuple[_Feature, ...]:
+    """Features of a table: columns of numbers, and frequent values of columns of categories."""
+    features = []
+    for name, column in _columns(X).items():
+        if column.dtype.kind in "iuf":
+            features.append(_Feature(name))
+            continue
+        values, counts = np.unique(_text(column), return_counts=True)
+        frequent = values[np.argsort(-counts, kind="stable")][:_MOST_LEVELS]
+        features += [_Feature(name, str(value)) for value in sorted(frequent.tolist())]
+    if not features:
+        raise ValueError("X has no columns. Pass the features that may define groups.")
+    return tuple(features)
+
+
+def _text(column: AnyArray) -> AnyArray:
+    values = ["missing" if v is None or v != v else str(v) for v in column.tolist()]
+    return np.array(values, dtype=object)
+
+
+def _encode(X: Any, features: Sequence[_Feature]) -> FloatArray:
+    """Numbers and indicators, (n, features). A missing number is the median of its column."""
+    columns = _columns(X)
+    absent = [feature.column for feature in features if feature.column not in columns]
+    if absent:
+        raise ValueError(f"X has no column {absent[0]!r}. Pass all columns of the search.")
+    parts = []
+    for feature in features:
+        column = columns[feature.column]
+        if feature.value is not None:
+            parts.append((_text(column) == feature.value).astype(float))
+            continue
+        numbers = column.astype(float)
+        is_known = np.isfinite(numbers)
+        middle = np.median(numbers[is_known]) if is_known.any() else 0.0
+        parts.append(np.where(is_known, numbers, middle))
+    return np.column_stack(parts)
+
+
+def _hold(
+    table: FloatArray, conditions: Sequence[_Condition], features: Sequence[_Feature] | None = None
+) -> BoolArray:
+    """Which rows satisfy all conditions; by default column j of the table is of condition j."""
+    holds = np.ones(len(table), dtype=bool)
+    for number, condition in enumerate(conditions):
+        column = table[:, number if features is None else features.index(condition.feature)]
+        holds &= (column > condition.threshold) == condition.is_larger
+    return holds
+
+
+def _candidates(
+    table: FloatArray,
+    residual: FloatArray,
+    features: Sequence[_Feature],
+    max_depth: int,
+    min_rows: int,
+) -> Iterator[tuple[_Condition, ...]]:
+    """Nodes of a tree with evidence of miscalibration, strongest first, none inside another."""
+    from sklearn.tree import DecisionTreeRegressor  # takes half a second
+
+    if len(residual) < 2 * min_rows:
+        return
+    model = DecisionTreeRegressor(max_depth=max_depth, min_samples_leaf=min_rows, random_state=0)
+    tree = model.fit(table, residual).tree_
+    count, mean = tree.n_node_samples, tree.value[:, 0, 0]
+    evidence = np.abs(mean) * np.sqrt(count / np.maximum(tree.impurity, np.finfo(float).tiny))
+    paths = _paths(tree.children_left.tolist(), tree.children_right.tolist())
+    taken: list[tuple[tuple[int, bool], ...]] = []
+    for node in np.argsort(-evidence, kind="stable").tolist():
+        path = paths[node]
+        is_nested = any(_is_prefix(path, other) or _is_prefix(other, path) for other in taken)
+        if not path or is_nested or evidence[node] < _LEAST_EVIDENCE:
+            continue
+        taken.append(path)
+        yield tuple(
+            _Condition(features[tree.feature[at]], is_larger, float(tree.threshold[at]))
+            for at, is_larger in path
+        )
+
+
+_Path = tuple[tuple[int, bool], ...]
+"""Nodes on the way to a node, and whether the feature is larger than the threshold."""
+
+
+def _paths(left: Sequence[int], right: Sequence[int]) -> list[_Path]:
+    paths: list[_Path] = [()] * len(left)
+    for node in range(len(left)):
+        if left[node] >= 0:  # parents come before their children
+            paths[left[node]] = (*paths[node], (node, False))
+            paths[right[node]] = (*paths[node], (node, True))
+    return paths
+
+
+def _is_prefix(path: _Path, other: _Path) -> bool:
+    return other[: len(path)] == path
+
+
+def _tested(
+    conditions: tuple[_Condition, ...], score: FloatArray, outcome: FloatArray, level: float
+) -> FoundGroup | None:
+    """The group with the figures of the second half; None without any row."""
+    count = len(score)
+    if not count:
+        return None
+    hits = np.array([outcome.sum()])
+    low, high = clopper_pearson(hits, np.array([float(count)]), 1 - level)
+    mean, frequency = float(score.mean()), float(outcome.mean())
+    return FoundGroup(
+        name=_describe(conditions),
+        n_samples=count,
+        mean_score=mean,
+        frequency=frequency,
+        gap=mean - frequency,
+        gap_low=mean - float(high[0]),
+        gap_high=mean - float(low[0]),
+        level=level,
+        _conditions=conditions,
+    )
+
+
+def _describe(conditions: Sequence[_Condition]) -> str:
+    """The conditions in words; those of one feature are joined."""
+    parts = []
+    # A value of a category excludes all other values, which need not be named.
+    fixed = {c.feature.column for c in conditions if c.feature.value is not None and c.is_larger}
+    kept = [c for c in conditions if c.is_larger or c.feature.column not in fixed]
+    for feature in dict.fromkeys(condition.feature for condition in kept):
+        same = [condition for condition in conditions if condition.feature == feature]
+        low = [condition.threshold for condition in same if condition.is_larger]
+        high = [condition.threshold for condition in same if not condition.is_larger]
+        if feature.value is not None:
+            parts.append(f"{feature.column} {'=' if low else 'is not'} {feature.value}")
+        elif low and high:
+            parts.append(f"{max(low):.6g} < {feature.column} <= {min(high):.6g}")
+        else:
+            sign, bound = (">", max(low)) if low else ("<=", min(high))
+            parts.append(f"{feature.column} {sign} {bound:.6g}")
+    return " and ".join(parts)

@@ -1,0 +1,266 @@
+"""Plan an evaluation: rows that a test needs, and the smallest error that rows can reveal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+from scipy.special import ndtri
+
+from calibrant._output.numbers import format_number, format_percent
+from calibrant._output.results import AsText
+from calibrant._typing import Inputs, ScoresLike, WeightsLike
+from calibrant._validation import check_count, check_share
+from calibrant.inference._tempered import TemperedRows, tempered_rows
+
+_HIGHEST = 100.0
+"""Highest temperature of a search. The tempered probabilities are then nearly uniform, so a higher
+temperature changes nothing."""
+
+_DEFAULT_TEMPERATURE = 1.25
+"""Temperature to detect by default, a typical error of a network after a change of its data."""
+
+
+@dataclass(frozen=True)
+class DetectableError(AsText):
+    """An error of calibration and the number of rows that reveal it.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of labeled rows.
+    temperature : float
+        Temperature that would correct the probabilities: above 1 if they are overconfident. It is
+        infinite if these rows cannot reveal any overconfidence.
+    gap : float
+        Mean confidence minus accuracy of such a model, on rows like these.
+    log_loss : float
+        Reduction in log-loss by this temperature, in nats per row.
+    power : float
+        Probability that the test rejects.
+    alpha : float
+        Level of the test.
+    guarantee : str
+        "asymptotic": the power is accurate for many rows.
+
+    See Also
+    --------
+    rows_needed : Rows that reveal a given error.
+    detectable_error : The smallest error that given rows reveal.
+    """
+
+    n_rows: int
+    temperature: float
+    gap: float
+    log_loss: float
+    power: float
+    alpha: float
+    guarantee: str = "asymptotic"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        kind = "overconfidence" if self.gap >= 0 else "underconfidence"
+        if np.isinf(self.temperature):
+            return (
+                f"With {self.n_rows:,} rows, no test at level {format_percent(self.alpha)} detects "
+                f"any overconfidence with probability {format_percent(self.power)}."
+            )
+        return (
+            f"With {self.n_rows:,} rows, a test at level {format_percent(self.alpha)} detects an "
+            f"{kind} of {format_percent(abs(self.gap))} (temperature "
+            f"{format_number(self.temperature)}) with probability {format_percent(self.power)}."
+        )
+
+
+def rows_needed(
+    y_prob: ScoresLike,
+    *,
+    temperature: float | None = None,
+    gap: float | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    inputs: Inputs = "proba",
+    sample_weight: WeightsLike | None = None,
+) -> DetectableError:
+    r"""Compute how many labeled rows a test needs to detect a given miscalibration.
+
+    Only predicted probabilities are needed, so you can plan before you label any row.
+
+    Parameters
+    ----------
+    y_prob : array-like of shape (n, K) or (n,)
+        Predicted probabilities of rows like those that will be labeled.
+    temperature : float, optional
+        Error to detect: the temperature that would correct the probabilities, above 1 for
+        overconfidence and below 1 for underconfidence. By default 1.25.
+    gap : float, optional
+        Error to detect as mean confidence minus accuracy, instead of ``temperature``.
+    power : float, default 0.8
+        Probability of detection.
+    alpha : float, default 0.05
+        Level of the two-sided test.
+    inputs : {"proba", "logits", "log_proba"}, default "proba"
+        Type of the scores in ``y_prob``.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+
+    Returns
+    -------
+    DetectableError
+        The number of rows is ``n_rows``.
+
+    See Also
+    --------
+    detectable_error : The smallest error that the rows at hand reveal.
+    consistency_test : Pass ``metric="log_loss"`` for the exact test of overconfidence.
+
+    Notes
+    -----
+    Assume that the true probabilities are :math:`q \propto p^{1/T}`. The score test of T = 1
+    compares the log-loss with its expected value under p. With :math:`v_0 = E\,
+    \text{Var}_p(\log p)`, the variance :math:`v_1` of the difference under q, and its mean
+    :math:`\mu = E \sum_k (p_k - q_k) \log p_k`, the number of rows is
+
+    .. math:: n = \Big( \frac{z_{1-\alpha/2} \sqrt{v_0} + z_{\text{power}} \sqrt{v_1}}{\mu}
+        \Big)^2 .
+
+    For small errors no test needs fewer rows, because the score test is then the most powerful one;
+    tests of binned errors need more. For an error of another form, for example of single classes,
+    the number is a lower bound. The formula is asymptotic. In simulations on five sets of
+    predictions the power was 0.77 to 0.83 for a planned power of 0.8.
+
+    References
+    ----------
+    Cox & Hinkley (1974), Theoretical Statistics, section 9.3 (score tests).
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> plan = rows_needed(digits_predictions("forest").test_proba, temperature=1.25)
+    >>> 20 < plan.n_rows < 200
+    True
+    """
+    check_share(power, "power")
+    check_share(alpha, "alpha")
+    rows = tempered_rows(y_prob, inputs, sample_weight)
+    at = _temperature_of(rows, temperature, gap)
+    moments = rows.moments(at)
+    z_alpha, z_power = ndtri(1 - alpha / 2), ndtri(power)
+    root = z_alpha * np.sqrt(moments.null_variance) + z_power * np.sqrt(moments.variance)
+    if moments.shift == 0:
+        raise ValueError(
+            "These probabilities are all 0 and 1, or uniform, so a temperature does not change "
+            "them and cannot be detected. Pass probabilities that vary."
+        )
+    n_rows = max(1, int(np.ceil((root / moments.shift) ** 2)))
+    return _result(rows, at, n_rows, power, alpha)
+
+
+def detectable_error(
+    y_prob: ScoresLike,
+    *,
+    n_rows: int | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    inputs: Inputs = "proba",
+    sample_weight: WeightsLike | None = None,
+) -> DetectableError:
+    """Compute the smallest overconfidence that so many rows reveal.
+
+    Report it next to a test that did not reject: a smaller error would have been missed often.
+
+    Parameters
+    ----------
+    y_prob, power, alpha, inputs, sample_weight
+        As in `rows_needed`.
+    n_rows : int, optional
+        Number of labeled rows. By default the number of rows in ``y_prob``, or their effective
+        number with weights.
+
+    Returns
+    -------
+    DetectableError
+        The temperature is infinite if even uniform true probabilities would be missed.
+
+    See Also
+    --------
+    rows_needed : The number of rows that reveal a given error.
+
+    Notes
+    -----
+    The temperature is that for which `rows_needed` returns ``n_rows``. Smaller errors of this form
+    are detected with a lower probability by the most powerful test, and by any other test.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> proba = digits_predictions("forest").test_proba
+    >>> few, many = (detectable_error(proba, n_rows=n).gap for n in (50, 5000))
+    >>> few > 5 * many
+    True
+    """
+    check_share(power, "power")
+    check_share(alpha, "alpha")
+    rows = tempered_rows(y_prob, inputs, sample_weight)
+    count = rows.n_rows if n_rows is None else float(check_count(n_rows, "n_rows"))
+
+    def lacking(log_temperature: float) -> float:
+        return power - rows.moments(float(np.exp(log_temperature))).power(count, alpha)
+
+    found = _root(lacking, float(np.log(_HIGHEST)))
+    at = np.inf if found is None else float(np.exp(found))
+    return _result(rows, at, max(1, round(count)), power, alpha)
+
+
+def _temperature_of(rows: TemperedRows, temperature: float | None, gap: float | None) -> float:
+    """The temperature to detect: as passed, or that of a gap."""
+    if temperature is not None and gap is not None:
+        raise TypeError("temperature and gap are two ways to state one error. Pass one of them.")
+    if gap is None:
+        at = _DEFAULT_TEMPERATURE if temperature is None else temperature
+        if not (0 < at < np.inf and at != 1):
+            raise ValueError(
+                f"temperature must be positive, finite and other than 1, got {at!r}. Pass for "
+                f"example temperature=1.25 to detect overconfidence."
+            )
+        return at
+    sign = 1.0 if gap > 0 else -1.0
+    end = float(np.log(_HIGHEST))
+    found = None
+    if gap != 0:
+        found = _root(lambda size: abs(gap) - sign * rows.gap(float(np.exp(sign * size))), end)
+    if found is None:
+        low, high = rows.gap(1 / _HIGHEST), rows.gap(_HIGHEST)
+        raise ValueError(
+            f"gap must be between {low:.3g} and {high:.3g} and other than 0 for these "
+            f"probabilities, got {gap!r}. Pass for example gap={high / 10:.2g}."
+        )
+    return float(np.exp(sign * found))
+
+
+def _root(lacking: Callable[[float], float], end: float) -> float | None:
+    """Where a decreasing function becomes zero between 0 and ``end``; None if it does not."""
+    if not lacking(end) <= 0:
+        return None
+    return (
+        float(scipy.optimize.brentq(lacking, 1e-9, end, xtol=1e-6)) if lacking(1e-9) > 0 else 1e-9
+    )
+
+
+def _result(
+    rows: TemperedRows, temperature: float, n_rows: int, power: float, alpha: float
+) -> DetectableError:
+    return DetectableError(
+        n_rows,
+        temperature,
+        rows.gap(temperature),
+        rows.log_loss(temperature),
+        power,
+        alpha,
+    )

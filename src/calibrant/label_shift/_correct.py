@@ -1,0 +1,157 @@
+"""Correct probabilities for class frequencies that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from calibrant._typing import AnyArray, FloatArray, LabelsLike, ScoresLike
+from calibrant._validation import (
+    arrange_as_fitted,
+    check_classes,
+    check_scores,
+    column_names,
+    shortened,
+)
+from calibrant.label_shift._frequencies import check_frequencies, frequency_ratio, reweight
+
+
+def correct(
+    proba: ScoresLike,
+    *,
+    source: Any = None,
+    target: Any = None,
+    sampling: Any = None,
+    classes: LabelsLike | None = None,
+) -> FloatArray:
+    r"""Correct probabilities for known class frequencies.
+
+    Use it if a model was trained on under-sampled, over-sampled or class-weighted rows, or if it is
+    used where classes have other frequencies. Pass either ``source`` and ``target``, or
+    ``sampling``.
+
+    Parameters
+    ----------
+    proba : array-like of shape (n, K) or (n,)
+        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+    source : array-like of shape (K,) or dict, optional
+        Class frequencies of the rows that the model was trained on, after sampling. With
+        ``class_weight="balanced"`` all frequencies are equal: pass ``np.full(K, 1 / K)``.
+    target : array-like of shape (K,) or dict, optional
+        Class frequencies where the probabilities are used.
+    sampling : array-like of shape (K,) or dict, optional
+        Factor of the number of training rows of each class: 0.2 if one row in five was kept, 3 if
+        each row was used three times or had a class weight of 3. Classes that a dict does not name
+        have the factor 1. The target frequencies are those before sampling.
+    classes : array-like of labels, optional
+        Labels of the columns, which are the keys of dicts. By default the column names of a data
+        frame, otherwise 0 to K - 1.
+
+    Returns
+    -------
+    array of shape (n, K)
+        Probabilities under the target frequencies, with the columns in the order of ``classes``.
+
+    Raises
+    ------
+    ValueError
+        If a row has all its probability in classes with target frequency zero.
+
+    See Also
+    --------
+    adapt : Estimate the target frequencies from rows without labels.
+    calibrant.AutoCalibration : Calibrate on rows with the frequencies of the target, if you can.
+
+    Notes
+    -----
+    .. math:: p'_k \propto p_k \frac{q_k}{\pi_k}
+
+    with :math:`\pi` = ``source`` and q = ``target``. With ``sampling`` factors s the ratio is 1 /
+    :math:`s_k` up to a constant, because sampling multiplies the frequency of a class by s.
+
+    The correction is exact if the probabilities are calibrated under the source frequencies, and
+    if the rows of each class are alike in source and target. In a binary problem it keeps the order
+    of the rows. Miscalibration of the model remains, so calibrate the result if you have labels.
+    O(n K).
+
+    References
+    ----------
+    Saerens, Latinne & Decaestecker (2002), doi:10.1162/089976602753284446; Elkan (2001), The
+    foundations of cost-sensitive learning, Theorem 2; Dal Pozzolo et al. (2015), Calibrating
+    probability with undersampling for unbalanced classification, doi:10.1109/SSCI.2015.33.
+
+    Examples
+    --------
+    >>> proba = [[0.5, 0.5]]  # from a model that was trained on one in ten rows of class 0
+    >>> correct(proba, sampling={0: 0.1}).round(3).tolist()
+    [[0.909, 0.091]]
+    >>> correct(proba, source=[0.5, 0.5], target=[0.9, 0.1]).tolist()
+    [[0.9, 0.1]]
+    """
+    labels = column_names(proba) if classes is None else list(classes)
+    names = None if labels is None else np.array(labels, dtype=object)
+    table = proba if names is None else arrange_as_fitted(proba, None, names)
+    checked = check_scores(table)
+    columns = check_classes(names, checked.shape[1])
+    ratio = _ratio(source, target, sampling, columns)
+    _check_possible(checked, ratio)
+    return reweight(checked, ratio)
+
+
+def _ratio(source: Any, target: Any, sampling: Any, columns: AnyArray) -> FloatArray:
+    """Factor of the probability of each class."""
+    if sampling is None and source is not None and target is not None:
+        given, before = (
+            check_frequencies(_in_order(values, name, columns), name, len(columns))
+            for name, values in (("target", target), ("source", source))
+        )
+        return frequency_ratio(given, before)
+    if sampling is None or source is not None or target is not None:
+        passed = {"source": source, "target": target, "sampling": sampling}
+        listed = [name for name, value in passed.items() if value is not None]
+        raise TypeError(
+            f"correct needs either source and target, or sampling alone, got "
+            f"{' and '.join(listed) or 'none of them'}. Pass for example source=[0.5, 0.5], "
+            f"target=[0.9, 0.1]."
+        )
+    return 1.0 / _check_factors(_in_order(sampling, "sampling", columns, missing=1.0), len(columns))
+
+
+def _in_order(values: Any, name: str, columns: AnyArray, missing: float | None = None) -> Any:
+    """Values in the order of the columns; those of a dict are matched by label."""
+    if not isinstance(values, Mapping):
+        return values
+    labels = columns.tolist()
+    unknown = [key for key in values if key not in labels]
+    lacking = [] if missing is not None else [label for label in labels if label not in values]
+    if unknown or lacking:
+        problem = f"has the unknown labels {shortened(unknown, show=repr)}" if unknown else ""
+        problem = problem or f"lacks the labels {shortened(lacking, show=repr)}"
+        raise ValueError(
+            f"{name} {problem}; the columns have the labels {shortened(labels, show=repr)}. Pass "
+            f"classes=[...] with the labels of the columns, and {name} with these keys."
+        )
+    return [values.get(label, missing) for label in labels]
+
+
+def _check_factors(values: Any, n_classes: int) -> FloatArray:
+    factors = np.asarray(values, dtype=np.float64)
+    if factors.shape != (n_classes,) or not (np.isfinite(factors) & (factors > 0)).all():
+        raise ValueError(
+            f"sampling must be one positive number per class, shape ({n_classes},), got "
+            f"{values!r:.80}. Pass for example sampling={{0: 0.2}} if one in five rows of class 0 "
+            f"was kept."
+        )
+    return factors
+
+
+def _check_possible(proba: FloatArray, ratio: FloatArray) -> None:
+    """Raise if no class of some row has a positive probability in the target."""
+    impossible = np.flatnonzero(~(proba[:, ratio > 0] > 0).any(axis=1))
+    if impossible.size:
+        raise ValueError(
+            f"Row {int(impossible[0])} has positive probabilities only in classes with target "
+            f"frequency 0. Pass positive target frequencies of these classes."
+        )

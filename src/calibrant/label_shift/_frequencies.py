@@ -1,0 +1,49 @@
+"""Class frequencies: their checks, and probabilities under other frequencies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant._kernels.simplex import row_sum
+from calibrant._typing import FloatArray
+
+_SUM_SLACK = 0.01
+"""Largest difference from one of the sum of frequencies that were rounded."""
+
+TINY = float(np.finfo(np.float64).tiny)
+"""Replaces zero in denominators."""
+
+
+def check_frequencies(values: Any, name: str, n_classes: int) -> FloatArray:
+    """Return class frequencies that sum to one; ``name`` is the parameter of the user."""
+    given = np.asarray(values, dtype=np.float64)
+    if given.shape != (n_classes,):
+        raise ValueError(
+            f"{name} must have one frequency per class, shape ({n_classes},), got shape "
+            f"{given.shape}. Pass frequencies in the order of the columns."
+        )
+    if not (given.min() >= 0 and abs(given.sum() - 1) <= _SUM_SLACK):
+        raise ValueError(
+            f"{name} must be frequencies that sum to 1, got {given.tolist()}. Pass "
+            f"{name}=counts / counts.sum()."
+        )
+    return given / given.sum()
+
+
+def frequency_ratio(target: FloatArray, source: FloatArray) -> FloatArray:
+    """Return target divided by source frequencies; raise for a class that is new in the target."""
+    absent = np.flatnonzero((source <= 0) & (target > 0))
+    if absent.size:
+        raise ValueError(
+            f"class {int(absent[0])} has frequency zero in the source, so its probabilities cannot "
+            f"be adapted. Set its target frequency to 0."
+        )
+    return np.divide(target, source, out=np.zeros(len(source)), where=target > 0)
+
+
+def reweight(proba: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return rows proportional to ``proba * weights``."""
+    products = np.asarray(proba, dtype=np.float64) * weights
+    return products / np.maximum(row_sum(products), TINY)[:, None]

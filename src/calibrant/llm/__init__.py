@@ -1,0 +1,38 @@
+"""Calibration of language models: from evaluation logs to calibrated answers.
+
+`read` reads the logs of evaluation tools and returns one `Run` per task, and `evaluate` tabulates
+their calibration. `OptionCalibration` calibrates options of many tasks, and `AnswerCalibration`
+stated confidences and other features of open answers. `pass_rate` corrects the pass rate of a
+grader model by human labels. Scores of options are `calibrant.OptionScores`.
+`find_answer_threshold` finds the confidence above which answers may be given, and `summarize` and
+`write_report` make a page of all tasks. `parse_confidence` reads confidences in words.
+"""
+
+from calibrant.llm._answer_calibration import AnswerCalibration
+from calibrant.llm._evaluate import RunsEvaluation, TaskEvaluation, evaluate
+from calibrant.llm._grader import PassRate, pass_rate
+from calibrant.llm._option_calibration import OptionCalibration
+from calibrant.llm._read import read
+from calibrant.llm._report import RunsReport, summarize, write_report
+from calibrant.llm._run import Run, Runs
+from calibrant.llm._stated import parse_confidence
+from calibrant.llm._threshold import AnswerThreshold, find_answer_threshold
+
+__all__ = [
+    "AnswerCalibration",
+    "AnswerThreshold",
+    "OptionCalibration",
+    "PassRate",
+    "Run",
+    "Runs",
+    "RunsEvaluation",
+    "RunsReport",
+    "TaskEvaluation",
+    "evaluate",
+    "find_answer_threshold",
+    "parse_confidence",
+    "pass_rate",
+    "read",
+    "summarize",
+    "write_report",
+]

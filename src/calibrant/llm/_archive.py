@@ -1,0 +1,130 @@
+"""Members of zip archives, read within limits and never written to disk.
+
+Python's `zipfile` cannot decompress zstd (method 93) before Python 3.14, which Inspect uses.
+pyarrow can, and it is already a dependency of the command line.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from calibrant.llm._files import MOST_BYTES
+
+_ZSTD = 93
+_MOST_EXPANSION = 250
+"""Largest ratio of content to archive. Transcripts are compressed by a factor of 5 to 50; archives
+that are made to exhaust the memory by a thousand or more."""
+
+_SMALL_CONTENT = 2**24
+"""Up to this many bytes of content (16 MB), the ratio is not limited: a few hundred equal samples
+are compressed by more than the limit."""
+
+_CHUNK = 2**20
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file begins like a zip archive."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
+class Archive:
+    """A zip archive whose members are read one at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._size, self._read = path.stat().st_size, 0
+        try:
+            self._zip = zipfile.ZipFile(path)
+        except (zipfile.BadZipFile, ValueError, OSError) as error:
+            raise ValueError(f"{path} is not a readable zip archive: {error}.") from None
+        for info in self._zip.infolist():
+            self._check_member(info)
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+
+    def _check_member(self, info: zipfile.ZipInfo) -> None:
+        name = PurePosixPath(info.filename.replace("\\", "/"))
+        if name.is_absolute() or ".." in name.parts or ":" in name.parts[0]:
+            raise ValueError(
+                f"{self.path} has a member outside of the archive, {info.filename!r}, so it is "
+                "not an evaluation log."
+            )
+        if info.file_size > MOST_BYTES:
+            raise ValueError(
+                f"{self.path}: member {info.filename!r} promises {info.file_size:,} bytes, but at "
+                f"most {MOST_BYTES:,} are read."
+            )
+        if info.flag_bits & 0x1:
+            raise ValueError(f"{self.path}: member {info.filename!r} is encrypted.")
+
+    def names(self, folder: str = "") -> Iterator[str]:
+        """Names of the JSON members of a folder."""
+        for info in self._zip.infolist():
+            if info.filename.startswith(folder) and info.filename.endswith(".json"):
+                yield info.filename
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._zip.NameToInfo
+
+    def read(self, name: str) -> bytes:
+        """The content of a member; raises if it is larger than promised, or damaged."""
+        info = self._zip.NameToInfo[name]
+        place = f"{self.path}, member {name!r}"
+        try:
+            content = self._unzip(info) if info.compress_type == _ZSTD else self._inflate(info)
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
+            raise ValueError(f"{place} cannot be decompressed: {error}.") from None
+        if len(content) != info.file_size:
+            raise ValueError(f"{place} has not the size that the archive promises.")
+        if zlib.crc32(content) != info.CRC:
+            raise ValueError(f"{place} is damaged: its checksum is wrong.")
+        self._read += len(content)
+        if self._read > max(_SMALL_CONTENT, _MOST_EXPANSION * self._size):
+            raise ValueError(
+                f"{self.path} expands to more than {_MOST_EXPANSION} times its size, which no "
+                "evaluation log does."
+            )
+        return content
+
+    def _inflate(self, info: zipfile.ZipInfo) -> bytes:
+        with self._zip.open(info) as file:
+            return file.read(info.file_size + 1)
+
+    def _unzip(self, info: zipfile.ZipInfo) -> bytes:
+        """Decompress a zstd member, which may consist of several frames."""
+        try:
+            import pyarrow
+        except ImportError:
+            raise ImportError(
+                f"{self.path} is compressed with zstd, which needs the package pyarrow, which is "
+                'not installed. Run pip install "calibrant[parquet]".'
+            ) from None
+        raw = io.BytesIO(self._raw(info))
+        parts, size = [], 0
+        with pyarrow.CompressedInputStream(raw, "zstd") as stream:
+            # One byte more than promised is enough to detect a lie.
+            while size <= info.file_size and (part := stream.read(_CHUNK)):
+                parts.append(part)
+                size += len(part)
+        return b"".join(parts)
+
+    def _raw(self, info: zipfile.ZipInfo) -> bytes:
+        """The compressed bytes of a member, behind its local header of 30 bytes and two texts."""
+        with self.path.open("rb") as file:
+            file.seek(info.header_offset)
+            header = file.read(30)
+            if len(header) < 30 or header[:4] != b"PK\x03\x04":
+                raise zipfile.BadZipFile("its local header is missing")
+            name, extra = struct.unpack("<HH", header[26:30])
+            file.seek(name + extra, io.SEEK_CUR)
+            return file.read(info.compress_size)

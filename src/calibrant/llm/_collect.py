@@ -1,0 +1,121 @@
+"""Collect the rows of a run in compact arrays, then build the `Run`."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from calibrant._typing import FloatArray
+from calibrant._validation import OptionScores
+from calibrant.llm._run import Run
+
+
+class OptionRows:
+    """Rows of multiple-choice questions: scores of all options, and the right ones."""
+
+    def __init__(self) -> None:
+        self._scores, self._counts, self._labels = array("d"), array("q"), array("q")
+        self.skipped: Counter[str] = Counter()
+
+    def add(self, scores: Sequence[float], right: Sequence[int]) -> None:
+        """Add a question with the positions of its right options."""
+        right = [label for label in right if 0 <= label < len(scores)]
+        if not right:
+            self.skipped["no right option among the options"] += 1
+            return
+        if max(scores) == float("-inf"):
+            self.skipped["all options impossible"] += 1
+            return
+        if len(right) > 1:
+            self.skipped["several right options (used)"] += 1
+        self._scores.extend(scores)
+        self._counts.append(len(scores))
+        self._labels.append(max(right, key=lambda label: scores[label]))
+
+    def build(
+        self,
+        task: str,
+        source: str,
+        path: str,
+        *,
+        features: Mapping[str, FloatArray] | None = None,
+        n_missing: int = 0,
+        figures: Mapping[str, float] | None = None,
+    ) -> Run:
+        """The run of all rows that were added."""
+        counts = np.frombuffer(self._counts, dtype=np.int64) if self._counts else np.empty(0, int)
+        options, labels = None, None
+        correct, confidence = np.empty(0, bool), np.empty(0)
+        if len(counts):
+            table = np.full((len(counts), max(2, int(counts.max()))), -np.inf)
+            table[np.arange(table.shape[1]) < counts[:, None]] = np.frombuffer(self._scores)
+            labels = np.frombuffer(self._labels, dtype=np.int64).astype(np.intp)
+            # The position of the highest raw score, as the tools choose it: normalization could
+            # merge scores that differ in the last bit.
+            correct = table.argmax(axis=1) == labels
+            options = OptionScores(table, counts.astype(np.intp))
+            confidence = options.proba.max(axis=1)
+        return Run(
+            task=task,
+            source=source,
+            correct=correct,
+            confidence=confidence,
+            options=options,
+            labels=labels,
+            features=dict(features or {}),
+            n_missing=n_missing,
+            skipped=dict(self.skipped),
+            figures=dict(figures or {}),
+            path=path,
+        )
+
+
+class AnswerRows:
+    """Rows of answers with a confidence, or without one."""
+
+    def __init__(self, features: Sequence[str] = ()) -> None:
+        self._correct, self._confidence, self._groups = array("b"), array("d"), array("q")
+        self._features = {name: array("d") for name in features}
+        self._codes: dict[str, int] = {}
+        self.n_missing = 0
+        self.skipped: Counter[str] = Counter()
+
+    def add(
+        self,
+        correct: bool,
+        confidence: float | None,
+        features: Mapping[str, float] | None = None,
+        question: str | None = None,
+    ) -> None:
+        """Add an answer; without a confidence it is only counted."""
+        if confidence is None:
+            self.n_missing += 1
+            return
+        self._correct.append(correct)
+        self._confidence.append(confidence)
+        for name, values in self._features.items():
+            values.append((features or {}).get(name, float("nan")))
+        if question is not None:
+            self._groups.append(self._codes.setdefault(question, len(self._codes)))
+
+    def build(
+        self, task: str, source: str, path: str, figures: Mapping[str, float] | None = None
+    ) -> Run:
+        """The run of all rows that were added."""
+        is_repeated = len(self._codes) < len(self._groups)
+        features = {name: np.array(values) for name, values in self._features.items()}
+        return Run(
+            task=task,
+            source=source,
+            correct=np.array(self._correct, dtype=bool),
+            confidence=np.array(self._confidence),
+            features={name: x for name, x in features.items() if not np.isnan(x).all()},
+            groups=np.array(self._groups, dtype=np.intp) if is_repeated else None,
+            n_missing=self.n_missing,
+            skipped=dict(self.skipped),
+            figures=dict(figures or {}),
+            path=path,
+        )

@@ -1,0 +1,106 @@
+"""Small reliability diagrams as inline SVG, one per task."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from calibrant._output.numbers import format_percent
+from calibrant.guarantees import clopper_pearson
+from calibrant.llm._run import Run
+from calibrant.metrics import calibration_curve
+
+_ROWS_PER_BIN, _MOST_BINS = 20, 10
+"""A task of n rows has n / 20 quantile bins, at most 10: a small diagram has no space for more."""
+
+_SIZE, _LEFT, _BOTTOM, _TOP = 200.0, 30.0, 26.0, 8.0
+"""Size and margins in units of the viewBox."""
+
+
+@dataclass(frozen=True)
+class TaskDiagram:
+    """The bins of a reliability diagram: mean confidence, accuracy with 95% interval, and rows."""
+
+    task: str
+    confidence: tuple[float, ...]
+    accuracy: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    rows: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
+
+
+def task_diagram(name: str, run: Run) -> TaskDiagram:
+    """Compute the bins of a task."""
+    n_bins = int(np.clip(len(run) // _ROWS_PER_BIN, 1, _MOST_BINS))
+    # Class 1 of a binary problem: the answer is correct.
+    table = calibration_curve(
+        run.correct.astype(int),
+        run.confidence,
+        notion="class-1",
+        n_bins=n_bins,
+        strategy="quantile",
+    )
+    used = table.weight[0] > 0
+    rows, hits = table.weight[0][used], table.outcome[0][used]
+    low, high = clopper_pearson(hits, rows, 0.05)
+    scores = table.score[0][used] / rows
+    return TaskDiagram(
+        task=name,
+        confidence=tuple(scores.tolist()),
+        accuracy=tuple((hits / rows).tolist()),
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        rows=tuple(rows.astype(int).tolist()),
+    )
+
+
+def draw_diagram(diagram: TaskDiagram) -> str:
+    """The diagram as SVG, with the colors of the page."""
+    left, right, bottom, top = _LEFT, _SIZE - 6, _SIZE - _BOTTOM, _TOP
+
+    def across(value: float) -> float:
+        return left + value * (right - left)
+
+    def up(value: float) -> float:
+        return bottom - value * (bottom - top)
+
+    ticks = (0.0, 0.5, 1.0)
+    grid = "".join(f"M{across(t):.0f} {top}V{bottom}M{left} {up(t):.0f}H{right}" for t in ticks)
+    texts = "".join(
+        f'<text x="{across(t):.0f}" y="{bottom + 14}" text-anchor="middle">{t:g}</text>'
+        f'<text x="{left - 5}" y="{up(t) + 4:.0f}" text-anchor="end">{t:g}</text>'
+        for t in ticks
+    )
+    points = "".join(
+        f'<g class="point after"><path class="whisker" d="M{across(x):.1f} {up(lo):.1f}'
+        f'V{up(hi):.1f}"/><circle class="after" cx="{across(x):.1f}" cy="{up(y):.1f}" r="3.5">'
+        f"<title>{_point_title(x, y, lo, hi, n)}</title></circle></g>"
+        for x, y, lo, hi, n in zip(
+            diagram.confidence,
+            diagram.accuracy,
+            diagram.low,
+            diagram.high,
+            diagram.rows,
+            strict=True,
+        )
+    )
+    line = f"M{across(0):.0f} {up(0):.0f}L{across(1):.0f} {up(1):.0f}"
+    label = f"Reliability diagram of {diagram.task}: accuracy against mean confidence."
+    return (
+        f'<svg viewBox="0 0 {_SIZE:.0f} {_SIZE:.0f}" role="img" aria-label="{escape(label)}">'
+        f'<path class="grid" d="{grid}"/><path class="calibrated" d="{line}"/>{texts}{points}</svg>'
+    )
+
+
+def _point_title(score: float, share: float, low: float, high: float, rows: int) -> str:
+    return (
+        f"mean confidence {format_percent(score)}, accuracy {format_percent(share)} (95% CI "
+        f"{format_percent(low)} to {format_percent(high)}), {rows:,} rows"
+    )

@@ -1,0 +1,94 @@
+"""Bounded reading of text and JSON files: no line, file or archive can exhaust the memory."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 2**28
+"""Largest line, JSON document or archive member that is read (256 MB). A sample with a long
+transcript has a few megabytes."""
+
+
+def parse_json(text: bytes, place: str) -> Any:
+    """Parse a JSON document; errors name the place in one line."""
+    try:
+        return json.loads(text)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{place} is not valid UTF-8 (byte {error.start}). Write the file again as UTF-8."
+        ) from None
+    except RecursionError:
+        raise ValueError(f"{place} is nested too deeply to be an evaluation log.") from None
+    except ValueError as error:
+        raise ValueError(f"{place} is not valid JSON: {error}.") from None
+
+
+def read_document(path: Path) -> Any:
+    """Parse a JSON file of limited size."""
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        raise ValueError(
+            f"{path} has {size:,} bytes, but JSON documents of at most {MOST_BYTES:,} bytes are "
+            "read. Write one JSON object per line (.jsonl)."
+        )
+    return parse_json(path.read_bytes(), str(path))
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Numbers and bytes of the lines that are not empty."""
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(MOST_BYTES + 1):
+            number += 1
+            if len(line) > MOST_BYTES:
+                raise ValueError(f"{path}, line {number} has more than {MOST_BYTES:,} bytes.")
+            if not line.isspace():
+                yield number, line
+
+
+def read_records(path: Path, skipped: Counter[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """JSON objects of a file with one per line, with their line numbers.
+
+    A last line without its end, as an interrupted run leaves it, is counted and skipped.
+    """
+    for number, line in read_lines(path):
+        place = f"{path}, line {number}"
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            is_cut = not line.endswith(b"\n") and not isinstance(error, UnicodeDecodeError)
+            if is_cut:
+                skipped["truncated last line"] += 1
+                return
+            record = parse_json(line, place)
+        except RecursionError:
+            record = parse_json(line, place)
+        if not isinstance(record, dict):
+            raise ValueError(f"{place} is not a JSON object, but {type(record).__name__}.")
+        yield number, record
+
+
+def first_record(path: Path) -> dict[str, Any] | None:
+    """The first line of a file if it is a JSON object, else None."""
+    for _, line in read_lines(path):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        return record if isinstance(record, dict) else None
+    return None
+
+
+def as_float(value: Any, place: str, what: str) -> float:
+    """A finite number, or -inf, from a number or its text."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{place}: {what} is {value!r}, but must be a number.") from None
+    if number != number or number == float("inf"):
+        raise ValueError(f"{place}: {what} is {value!r}, but must be a number below infinity.")
+    return number

@@ -1,0 +1,88 @@
+"""Run folders of HELM: ``per_instance_stats.json``, next to ``run_spec.json`` and ``stats.json``.
+
+HELM's ``max_prob`` is the probability of the predicted reference, normalized over references, and
+``exact_match`` whether it is right. Both are computed for classification by HELM itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from calibrant.llm._collect import AnswerRows
+from calibrant.llm._figures import helm_ece
+from calibrant.llm._files import as_float, read_document
+from calibrant.llm._run import Run
+
+FILE_NAME = "per_instance_stats.json"
+
+_OWN_FIGURES = ("ece_10_bin", "platt_ece_10_bin")
+"""Figures in ``stats.json``. The second one is fitted and evaluated on the same rows."""
+
+
+def read_folder(path: Path) -> Run:
+    """Read the file ``per_instance_stats.json`` of a run folder."""
+    entries = read_document(path)
+    if not isinstance(entries, list):
+        raise ValueError(f"{path} is not a list of instances, so it is not a file of HELM.")
+    rows = AnswerRows()
+    for number, entry in enumerate(entries):
+        place = f"{path}, instance {number}"
+        stats = _stats_of(entry, place)
+        if isinstance(entry.get("perturbation"), Mapping):
+            rows.skipped["perturbed instance"] += 1
+        elif stats.get("exact_match") is None:
+            rows.skipped["without exact_match"] += 1
+        else:
+            # HELM truncates shares of several predictions, which is what int() does.
+            correct = int(as_float(stats["exact_match"], place, "exact_match")) == 1
+            rows.add(correct, _confidence(stats, place))
+    run = rows.build(_task(path), "max_prob", str(path))
+    figures = _stored_figures(path.parent / "stats.json")
+    if len(run):
+        figures = {"ece_10_bin (from the rows)": helm_ece(run.correct, run.confidence), **figures}
+    return rows.build(_task(path), "max_prob", str(path), figures)
+
+
+def _confidence(stats: Mapping[str, Any], place: str) -> float | None:
+    value = stats.get("max_prob")
+    if value is None:
+        return None
+    confidence = as_float(value, place, "max_prob")
+    if not 0 <= confidence <= 1 + 1e-6:
+        raise ValueError(f"{place}: max_prob is {confidence}, but must be between 0 and 1.")
+    return min(confidence, 1.0)
+
+
+def _stats_of(entry: Any, place: str) -> dict[str, Any]:
+    """The mean of each statistic of an instance, by its name."""
+    stats = entry.get("stats") if isinstance(entry, Mapping) else None
+    if not isinstance(stats, list):
+        raise ValueError(f"{place} has no list 'stats', so this is not a file of HELM.")
+    named = (stat for stat in stats if isinstance(stat, Mapping))
+    return {str((stat.get("name") or {}).get("name")): stat.get("mean") for stat in named}
+
+
+def _task(path: Path) -> str:
+    spec = path.parent / "run_spec.json"
+    if spec.is_file():
+        document = read_document(spec)
+        if isinstance(document, Mapping) and isinstance(document.get("name"), str):
+            return str(document["name"])
+    return path.parent.name
+
+
+def _stored_figures(path: Path) -> dict[str, float]:
+    """Calibration figures that HELM stored for the whole run, without perturbations."""
+    if not path.is_file():
+        return {}
+    figures: dict[str, float] = {}
+    for stat in read_document(path):
+        name = stat.get("name") if isinstance(stat, Mapping) else None
+        if not isinstance(name, Mapping) or isinstance(name.get("perturbation"), Mapping):
+            continue
+        if name.get("name") in _OWN_FIGURES:
+            mean = as_float(stat.get("mean"), str(path), str(name["name"]))
+            figures.setdefault(str(name["name"]), mean)
+    return figures

@@ -1,0 +1,174 @@
+"""Calibrated options of multiple-choice questions of many tasks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from calibrant._kernels.simplex import ABSENT, log_of, zero_absent
+from calibrant._typing import AnyArray, FloatArray, IntArray
+from calibrant._validation import OptionScores, check_fitted
+from calibrant.llm._run import Run, Runs
+
+
+class OptionCalibration(BaseEstimator):
+    """Calibrate the options of multiple-choice questions, with effects of tasks.
+
+    Tasks share one calibrator. Each task gets its own correction, which is shrunk toward the common
+    calibrator as far as its rows support it. An option that a question does not have keeps
+    probability 0.
+
+    Parameters
+    ----------
+    calibrator : calibrator or str, optional
+        The calibrator of all tasks, or its name. By default `calibrant.AutoCalibration`.
+    strength : float, optional
+        Penalty of the effects of tasks; infinity gives no effects. By default it is chosen by
+        held-out log-loss.
+    random_state : int, optional
+        Seed for the folds. None means 0.
+
+    Attributes
+    ----------
+    model_ : calibrant.selection.GroupCalibration
+        The fitted calibrator, with tasks as groups.
+    source_ : str
+        Source of the scores. Scores of other sources are rejected.
+    classes_ : array of int
+        Option positions.
+
+    See Also
+    --------
+    AnswerCalibration : Calibrate confidences of open answers.
+    calibrant.selection.GroupCalibration : The method.
+
+    Notes
+    -----
+    Option positions are the classes: models prefer some letters to others, which an offset per
+    position corrects, and the preference depends on the task.
+    """
+
+    def __init__(
+        self,
+        calibrator: Any = None,
+        strength: float | None = None,
+        *,
+        random_state: int | None = None,
+    ) -> None:
+        self.calibrator = calibrator
+        self.strength = strength
+        self.random_state = random_state
+
+    def fit(self, runs: Runs) -> Self:
+        """Fit the calibrator to all runs with options.
+
+        Parameters
+        ----------
+        runs : Runs
+            Runs of `read`, with scores of one source.
+
+        Returns
+        -------
+        self
+        """
+        # Not at once, because only this class needs groups.
+        from calibrant.selection import GroupCalibration
+
+        self.source_ = runs.one_source("calibrator")
+        options, labels, tasks = join_options(runs)
+        model = GroupCalibration(
+            self.calibrator,
+            self.strength,
+            random_state=self.random_state,
+            inputs="log_proba",
+            classes=np.arange(options.n_classes),
+        )
+        self.model_ = model.fit(options, labels, by={"task": tasks})
+        self.classes_ = np.arange(options.n_classes)
+        return self
+
+    def predict_proba(self, run: Run, *, task: str | None = None) -> FloatArray:
+        """Return calibrated probabilities of the options of a run.
+
+        Parameters
+        ----------
+        run : Run
+            A run of the same source as those of the fit.
+        task : str, optional
+            Name of the run among those of the fit. By default the task of the run. An unknown task
+            gets the common calibrator.
+
+        Returns
+        -------
+        array of shape (n, K)
+            K is the largest number of options of the fit. Absent options have probability 0.
+        """
+        check_fitted(self)
+        if run.options is None or run.source != self.source_:
+            raise ValueError(
+                f"The run has scores of the source {run.source!r}, but the calibrator was fitted "
+                f"with {self.source_!r}. Read both with the same options."
+            )
+        of_task = self.model_.for_group({"task": run.task if task is None else task})
+        proba = of_task.predict_proba(run.options)
+        scores = run.options.as_scores("log_proba")
+        n_missing = len(self.classes_) - run.options.n_classes
+        padded = np.pad(scores, ((0, 0), (0, n_missing)), constant_values=ABSENT)
+        return zero_absent(np.asarray(proba), padded)
+
+    def calibrate(self, run: Run, *, task: str | None = None) -> Run:
+        """Return a run with calibrated options, for `evaluate` and `find_answer_threshold`.
+
+        Parameters
+        ----------
+        run : Run
+            A run of the same source as those of the fit, with other rows.
+        task : str, optional
+            As in `predict_proba`.
+
+        Returns
+        -------
+        Run
+            Its confidences are the highest calibrated probabilities. The chosen option may differ
+            from that of the uncalibrated scores.
+        """
+        proba = self.predict_proba(run, task=task)
+        correct, confidence = _top(proba, np.asarray(run.labels))
+        return replace(
+            run,
+            source=f"{run.source}, calibrated",
+            correct=correct,
+            confidence=confidence,
+            options=OptionScores(log_of(proba), run.options.n_options) if run.options else None,
+            figures={},
+        )
+
+
+def _top(proba: FloatArray, labels: IntArray) -> tuple[Any, FloatArray]:
+    return proba.argmax(axis=1) == labels, proba.max(axis=1)
+
+
+def join_options(runs: Runs) -> tuple[OptionScores, IntArray, AnyArray]:
+    """Options, labels and task names of all runs with options."""
+    chosen = {name: run for name, run in runs.evaluated.items() if run.options is not None}
+    if not chosen:
+        raise ValueError(
+            "The runs have no options. Read logs of multiple-choice tasks, or use "
+            "AnswerCalibration."
+        )
+    tables = [run.options for run in chosen.values() if run.options is not None]
+    n_columns = max(table.n_classes for table in tables)
+    log_proba = np.concatenate(
+        [
+            np.pad(
+                table.log_proba, ((0, 0), (0, n_columns - table.n_classes)), constant_values=-np.inf
+            )
+            for table in tables
+        ]
+    )
+    options = OptionScores(log_proba, np.concatenate([table.n_options for table in tables]))
+    labels = np.concatenate([run.labels for run in chosen.values() if run.labels is not None])
+    return options, labels, np.repeat(list(chosen), [len(run) for run in chosen.values()])

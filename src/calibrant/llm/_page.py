@@ -1,0 +1,239 @@
+"""A report about runs as one self-contained HTML page. All names are escaped here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING
+
+import calibrant
+from calibrant._output.numbers import format_number, format_percent
+from calibrant._validation import printable
+from calibrant.llm._diagram import draw_diagram
+from calibrant.llm._evaluate import TaskEvaluation
+from calibrant.report._markup import read_page
+
+if TYPE_CHECKING:
+    from calibrant.llm._report import RunsReport
+    from calibrant.llm._threshold import AnswerThreshold
+
+_COLUMNS = {
+    "Task": "Name of the run.",
+    "Rows": "Answers with a confidence.",
+    "Missing": "Answers without a confidence. Nothing is filled in.",
+    "Accuracy": "Share of correct answers.",
+    "Confidence": "Mean confidence.",
+    "Gap": "Mean confidence minus accuracy; positive values mean overconfidence.",
+    "Gain": "Reduction of the log-loss by calibration on held-out rows, with its 95% interval.",
+    "Threshold": "Answers with a confidence above it may be given.",
+    "Answered": "Share of questions above the threshold.",
+    "Error": "Debiased L2 calibration error with its 95% interval. Lower is better.",
+    "AUROC": "Probability that a correct answer has a higher confidence than a wrong one.",
+    "Log-loss": "In nats. Lower is better.",
+}
+"""Columns of the table, with their tooltips."""
+
+
+def to_html(report: RunsReport) -> str:
+    """Return a report as a self-contained HTML page, which loads nothing from elsewhere."""
+    parts = {
+        "name": _text(report.name),
+        "facts": _text(_facts(report)),
+        "status": "bad" if _miscalibrated(report) else "good",
+        "verdict": _text(_verdict(report)),
+        "gains": _text(_gains(report)),
+        "risk": _risk(report),
+        "note": _text(report.evaluation.note()),
+        "table": _task_table(report),
+        "diagrams": "".join(_figures(report)),
+        "others": _other_figures(report),
+        "skipped": _skipped(report),
+        "version": _text(calibrant.__version__),
+        "css": read_page("static", "report.css"),
+        "js": read_page("static", "report.js"),
+    }
+    page = files("calibrant.llm").joinpath("templates", "llm.html").read_text(encoding="utf-8")
+    # Names are substituted once: a task may be called "$table".
+    return Template(page).substitute(parts)
+
+
+def _text(value: str) -> str:
+    return escape(printable(value))
+
+
+def _facts(report: RunsReport) -> str:
+    tasks = report.evaluation.tasks
+    rows, missing = sum(t.n_samples for t in tasks), sum(t.n_missing for t in tasks)
+    sources = ", ".join(sorted({task.source for task in tasks}))
+    plural = "" if len(tasks) == 1 else "s"
+    return (
+        f"{len(tasks):,} task{plural}, {rows:,} answers with a confidence, {missing:,} without; "
+        f"source: {sources}"
+    )
+
+
+def _miscalibrated(report: RunsReport) -> list[TaskEvaluation]:
+    return [task for task in report.evaluation if task.finding != "no gap detected"]
+
+
+def _verdict(report: RunsReport) -> str:
+    found, n_tasks = _miscalibrated(report), len(report.evaluation)
+    if not found:
+        return f"No gap between confidence and accuracy was detected in {n_tasks:,} tasks."
+    over = sum(task.finding == "overconfident" for task in found)
+    return (
+        f"{len(found):,} of {n_tasks:,} tasks are miscalibrated: {over:,} overconfident, "
+        f"{len(found) - over:,} underconfident."
+    )
+
+
+def _gains(report: RunsReport) -> str:
+    helped = [task for task in report.evaluation if task.gain_low > 0]
+    if not helped:
+        return "Calibration lowers the log-loss of no task significantly."
+    best = max(helped, key=lambda task: task.gain)
+    return (
+        f"Calibration lowers the log-loss of {len(helped):,} tasks significantly, most of "
+        f"{best.task} (by {format_number(best.gain)} nats)."
+    )
+
+
+def _risk(report: RunsReport) -> str:
+    if not report.thresholds:
+        return ""
+    first = next(iter(report.thresholds.values()))
+    found = [value for value in report.thresholds.values() if value.threshold is not None]
+    text = (
+        f"For {len(found):,} of {len(report.thresholds):,} tasks there is a threshold above which, "
+        f"with {format_percent(1 - first.delta)} confidence for each task, at most "
+        f"{format_percent(first.risk)} of the answers are wrong. It holds for new questions of the "
+        "same kind, and for the confidences as they are, without calibration."
+    )
+    return f'<section id="risk"><h2>Thresholds</h2><p>{_text(text)}</p></section>'
+
+
+def _task_table(report: RunsReport) -> str:
+    rows = [_cells(task, report.thresholds.get(task.task)) for task in report.evaluation]
+    # Columns without content are left out: a page has space for about ten.
+    unused = set() if report.thresholds else {"Threshold", "Answered"}
+    if not any(task.n_missing for task in report.evaluation):
+        unused.add("Missing")
+    titles = [title for title in _COLUMNS if title not in unused]
+    return _table(
+        "Calibration of each task", titles, ["".join(row[t] for t in titles) for row in rows]
+    )
+
+
+def _cells(task: TaskEvaluation, threshold: AnswerThreshold | None) -> dict[str, str]:
+    """The cells of a task by column."""
+    kind = "" if task.finding == "no gap detected" else "worse"
+    helps = "better" if task.gain_low > 0 else ""
+    value, share = _threshold_cells(threshold)
+    return {
+        "Task": _head(task.task, f"{task.finding}; source: {task.source}"),
+        "Rows": _number(task.n_samples, f"{task.n_samples:,}"),
+        "Missing": _number(task.n_missing, f"{task.n_missing:,}"),
+        "Accuracy": _number(task.accuracy, f"{task.accuracy:.3f}"),
+        "Confidence": _number(task.mean_confidence, f"{task.mean_confidence:.3f}"),
+        "Gap": _estimate(task.gap, task.gap_low, task.gap_high, kind, sign="+"),
+        "Gain": _estimate(task.gain, task.gain_low, task.gain_high, helps, sign="+"),
+        "Threshold": value,
+        "Answered": share,
+        "Error": _estimate(task.error, task.error_low, task.error_high),
+        "AUROC": _number(task.auroc, f"{task.auroc:.3f}"),
+        "Log-loss": _number(task.log_loss, f"{task.log_loss:.3f}"),
+    }
+
+
+def _threshold_cells(threshold: AnswerThreshold | None) -> tuple[str, str]:
+    if threshold is None or threshold.threshold is None:
+        return _number(float("nan"), "-"), _number(0.0, "0%")
+    value, share = max(threshold.threshold, 0.0), threshold.coverage
+    return _number(value, f"{value:.3f}"), _number(share, f"{share:.0%}")
+
+
+def _table(caption: str, titles: Sequence[str], rows: Iterable[str]) -> str:
+    heads = "".join(
+        f'<th scope="col" class="{"text" if place == 0 else "number"}"'
+        f' title="{_text(_COLUMNS.get(title, ""))}"><button type="button">{_text(title)}</button>'
+        "</th>"
+        for place, title in enumerate(titles)
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    hidden = f'<caption class="hidden">{_text(caption)}</caption>'
+    return f"<table>{hidden}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _head(name: str, tooltip: str = "") -> str:
+    title = f' title="{_text(tooltip)}"' if tooltip else ""
+    return f'<th scope="row"{title}>{_breakable(name)}</th>'
+
+
+def _breakable(name: str) -> str:
+    """The name of a task, which browsers may wrap after underscores."""
+    return _text(name).replace("_", "_<wbr>")
+
+
+def _number(value: float, shown: str) -> str:
+    is_missing = value != value
+    key = "" if is_missing else repr(value)
+    return f'<td class="number" data-value="{key}">{"-" if is_missing else shown}</td>'
+
+
+def _estimate(value: float, low: float, high: float, kind: str = "", sign: str = "-") -> str:
+    if value != value:
+        return _number(value, "-")
+    # A fixed number of decimals keeps the columns narrow and aligned.
+    number, ends = f"{value:{sign}.3f}", f"{low:{sign}.3f} to {high:{sign}.3f}"
+    return (
+        f'<td class="number" data-value="{value!r}"><span class="{kind}">{number}</span>'
+        f'<span class="interval">{ends}</span></td>'
+    )
+
+
+def _figures(report: RunsReport) -> Iterable[str]:
+    """Diagrams of all tasks, those with the largest gap first."""
+    ordered = sorted(report.diagrams, key=lambda d: -abs(report.evaluation[d.task].gap))
+    for diagram in ordered:
+        task = report.evaluation[diagram.task]
+        caption = f"{task.n_samples:,} rows, gap {format_number(task.gap, signed=True)}"
+        name = f"<strong>{_breakable(diagram.task)}</strong>"
+        yield (
+            f"<figure>{draw_diagram(diagram)}<figcaption>{name} {_text(caption)}</figcaption>"
+            "</figure>"
+        )
+
+
+def _other_figures(report: RunsReport) -> str:
+    rows = [
+        _head(task.task) + f"<td>{_text(name)}</td>" + _number(value, format_number(value))
+        for task in report.evaluation
+        for name, value in task.figures.items()
+    ]
+    if not rows:
+        return ""
+    return (
+        '<section id="others"><h2>Figures of the tools</h2><p class="hint">These figures are '
+        "defined by the tools that wrote the logs. They are not comparable with the calibration "
+        "error above: they are biased upward by sampling noise, and some leave out rows.</p>"
+        f'<div class="scroll tall">{_table("Figures of tools", ["Task", "Name", "Value"], rows)}'
+        "</div></section>"
+    )
+
+
+def _skipped(report: RunsReport) -> str:
+    rows = [
+        _head(task) + f"<td>{_text(reason)}</td>" + _number(count, f"{count:,}")
+        for task, reasons in report.skipped.items()
+        for reason, count in reasons.items()
+    ]
+    if not rows:
+        return ""
+    table = _table("Lines with a note", ["Task", "Note", "Lines"], rows)
+    return (
+        '<section id="skipped"><h2>Lines with a note</h2><p class="hint">Lines were left out '
+        'unless the note ends in "(used)" or "(bounded)".</p>'
+        f'<div class="scroll tall">{table}</div></section>'
+    )

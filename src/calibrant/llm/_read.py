@@ -1,0 +1,195 @@
+"""`read`: evaluation logs of several tools, recognized by their content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from calibrant._validation import check_option
+from calibrant.llm import _batch, _helm, _inspect, _lm_eval, _table
+from calibrant.llm._archive import is_archive
+from calibrant.llm._files import MOST_BYTES, first_record, read_document
+from calibrant.llm._run import Run, Runs
+
+_SUFFIXES = frozenset({".jsonl", ".json", ".eval", ".csv", ".parquet"})
+
+
+def read(
+    path: str | PathLike[str],
+    *,
+    reading: Literal["sum", "char", "byte", "mutual"] = "sum",
+    targets: Mapping[str, Any] | None = None,
+    percent: bool = False,
+) -> Runs:
+    r"""Read confidences and correctness from evaluation logs.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, or a folder that is searched with its subfolders. The format is recognized by
+        content, see Notes.
+    reading : {"sum", "char", "byte", "mutual"}, default "sum"
+        How lm-evaluation-harness chooses an option: by the sum of log-probabilities (``acc``), per
+        character (``acc_norm``), per byte (``acc_bytes``), or minus the unconditional
+        log-probability (``acc_mutual_info``). Other formats ignore it.
+    targets : dict of custom_id -> right answer, optional
+        Right answers of a batch file. By default, a CSV file of the folder with the columns
+        ``custom_id`` and ``target``.
+    percent : bool, default False
+        Whether bare numbers in the column ``confidence`` of a table are percentages.
+
+    Returns
+    -------
+    Runs
+        One `Run` per task. Files of different models or dates are never merged.
+
+    Raises
+    ------
+    ValueError
+        If no file holds confidences, or if a file is damaged. The message names file and line.
+
+    See Also
+    --------
+    evaluate : Evaluate the calibration of each task.
+    OptionCalibration : Calibrate multiple-choice answers.
+    AnswerCalibration : Calibrate stated confidences.
+
+    Notes
+    -----
+    ================================  ==========================================================
+    format                            what is read
+    ================================  ==========================================================
+    lm-evaluation-harness             ``samples_*.jsonl`` (``--log_samples``): options
+    Inspect                           ``.eval`` and ``.json`` logs: stated confidences, else
+                                      log-probabilities of option letters (``--logprobs``), else
+                                      the geometric mean of token probabilities
+    HELM                              ``per_instance_stats.json``: ``max_prob``, ``exact_match``
+    OpenAI-style batches              ``.jsonl`` with ``custom_id``, and a table of targets
+    CSV, Parquet, JSON lines          columns ``confidence``, ``correct`` and optionally ``task``
+    ================================  ==========================================================
+
+    Files are read line by line, or member by member. Answers without a confidence are counted in
+    ``n_missing``; nothing is filled in. Nothing is extracted from archives, and archives that
+    expand to many times their size raise an error.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "trivia.csv").write_text("confidence,correct\n90%,yes\n0.6,no\n,no\n")
+    >>> run = read(folder)["trivia"]
+    >>> run.confidence.tolist(), run.correct.tolist(), run.n_missing
+    ([0.9, 0.6], [True, False], 1)
+    """
+    check_option(reading, "reading", tuple(_lm_eval.READINGS))
+    root = Path(path)
+    if not root.exists():
+        raise FileNotFoundError(f"There is no file or folder {str(root)!r}.")
+    files = _files_of(root)
+    reader = _Reader(files, reading, targets, percent=percent)
+    runs: list[Run] = []
+    ignored: list[str] = []
+    for file in files:
+        found = reader.read(file)
+        runs += found or []
+        if found is None:
+            ignored.append(str(file))
+    if not runs:
+        raise ValueError(
+            f"{root} holds no evaluation that can be read. Expected lm-evaluation-harness samples, "
+            "Inspect logs, HELM run folders, batch output, or a table with the columns confidence "
+            "and correct."
+        )
+    _check_confidences(runs, root)
+    return Runs(_by_name(runs), tuple(ignored))
+
+
+def _files_of(root: Path) -> list[Path]:
+    if root.is_file():
+        return [root]
+    files = (file for file in root.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
+    return sorted(files)
+
+
+class _Reader:
+    """Reads files of any format; knows the delimiters and targets of their folder."""
+
+    def __init__(self, files: Iterable[Path], reading: str, targets: Any, *, percent: bool) -> None:
+        self._reading, self._percent = reading, percent
+        self._targets = _batch.as_targets(targets or {})
+        self._delimiters: dict[str, str] = {}
+        for file in files:
+            if file.name.startswith("results") and file.suffix == ".json":
+                self._delimiters.update(_lm_eval.read_delimiters(file))
+            elif not targets and _holds_targets(file):
+                self._targets = {**self._targets, **_table.read_targets(file)}
+
+    def read(self, path: Path) -> list[Run] | None:
+        """The runs of a file; None if it holds no evaluation."""
+        if path.suffix == ".eval" or is_archive(path):
+            return _inspect.read_log(path)
+        if path.name == _helm.FILE_NAME:
+            return [_helm.read_folder(path)]
+        if path.suffix in _table.SUFFIXES:
+            is_answers = _table.is_answers(_table.column_names(path))
+            return _table.read_answers(path, percent=self._percent) if is_answers else None
+        return self._read_json(path)
+
+    def _read_json(self, path: Path) -> list[Run] | None:
+        record = first_record(path) if path.suffix == ".jsonl" else None
+        if record is not None:
+            return self._read_lines(path, record)
+        if path.name.startswith("results") or path.stat().st_size > MOST_BYTES:
+            return None
+        document = read_document(path)
+        if _inspect.is_log(document):
+            return _inspect.read_log(path)
+        # Version 0.4.0 of lm-evaluation-harness writes one list.
+        is_list = isinstance(document, list) and document and isinstance(document[0], dict)
+        is_samples = is_list and _lm_eval.is_record(document[0])
+        return [self._read_samples(path)] if is_samples else None
+
+    def _read_lines(self, path: Path, record: dict[str, Any]) -> list[Run] | None:
+        if _lm_eval.is_record(record):
+            return [self._read_samples(path)]
+        if _batch.is_record(record):
+            return _batch.read_file(path, self._targets)
+        is_answers = _table.is_answers(list(record))
+        return _table.read_answers(path, percent=self._percent) if is_answers else None
+
+    def _read_samples(self, path: Path) -> Run:
+        delimiter = self._delimiters.get(_lm_eval.task_of(path), " ")
+        return _lm_eval.read_file(path, _lm_eval.Reading(self._reading, delimiter))
+
+
+def _holds_targets(file: Path) -> bool:
+    return file.suffix in _table.SUFFIXES and _table.is_targets(_table.column_names(file))
+
+
+def _check_confidences(runs: list[Run], root: Path) -> None:
+    if any(len(run) for run in runs):
+        return
+    missing = sum(run.n_missing for run in runs)
+    raise ValueError(
+        f"{root} holds {missing:,} answers, but no confidences. Run the evaluation again with "
+        "--logprobs (Inspect), logprobs=true (OpenAI-style services), or with tasks that score "
+        "options (lm-evaluation-harness with --log_samples)."
+    )
+
+
+def _by_name(runs: list[Run]) -> dict[str, Run]:
+    """Names of runs: the task, with the folder or the file in front if the task occurs twice."""
+    named: dict[str, Run] = {}
+    for run in runs:
+        is_unique = sum(other.task == run.task for other in runs) == 1
+        path = Path(run.path)
+        name = run.task if is_unique else f"{path.parent.name}/{run.task}"
+        if name in named:
+            name = f"{path.parent.name}/{path.stem}"
+        number = 2
+        while name in named:
+            name, number = f"{path.parent.name}/{path.stem} ({number})", number + 1
+        named[name] = run
+    return named

@@ -1,0 +1,153 @@
+"""The rows of evaluations: one `Run` per task and source of confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from calibrant._typing import BoolArray, FloatArray, IntArray
+from calibrant._validation import OptionScores
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The answers of one model to the questions of one task.
+
+    Attributes
+    ----------
+    task : str
+        Name of the task.
+    source : str
+        Where the confidences come from, for example ``"options (sum)"`` or ``"stated"``.
+        Confidences of different sources mean different things and are never mixed.
+    correct : ndarray of bool, shape (n,)
+        Whether the answer is correct.
+    confidence : ndarray of shape (n,)
+        Confidence of the answer, between 0 and 1.
+    options : OptionScores or None
+        Log-probabilities of the options of multiple-choice questions.
+    labels : ndarray of int, shape (n,), or None
+        Position of the right option. If several options are right, the one with the highest score.
+    features : dict of name -> ndarray of shape (n,)
+        Other numbers of the answers, such as ``"mean_logprob"``; NaN if unknown.
+    groups : ndarray of int, shape (n,), or None
+        Question of each row, if questions were answered several times.
+    n_missing : int
+        Answers without a confidence. They are not in the arrays, and nothing is filled in.
+    skipped : dict of reason -> int
+        Lines that were not used, and rows that were used with a note.
+    figures : dict of name -> float
+        Figures that the tool itself stored or would compute from these rows, under its names.
+    path : str
+        The file.
+
+    See Also
+    --------
+    read : Read evaluation logs.
+    """
+
+    task: str
+    source: str
+    correct: BoolArray
+    confidence: FloatArray
+    options: OptionScores | None = None
+    labels: IntArray | None = None
+    features: Mapping[str, FloatArray] = field(default_factory=dict)
+    groups: IntArray | None = None
+    n_missing: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict)
+    path: str = ""
+
+    def __len__(self) -> int:
+        return len(self.correct)
+
+    def __getitem__(self, rows: Any) -> Run:
+        """Some of the rows: a slice, a mask or row numbers. Counts and figures are left out."""
+        return replace(
+            self,
+            correct=self.correct[rows],
+            confidence=self.confidence[rows],
+            options=None if self.options is None else self.options[rows],
+            labels=None if self.labels is None else self.labels[rows],
+            features={name: values[rows] for name, values in self.features.items()},
+            groups=None if self.groups is None else self.groups[rows],
+            n_missing=0,
+            skipped={},
+            figures={},
+        )
+
+    @property
+    def accuracy(self) -> float:
+        """Share of correct answers among the rows with a confidence."""
+        return float(np.mean(self.correct))
+
+    def __repr__(self) -> str:
+        missing = f", {self.n_missing} without a confidence" if self.n_missing else ""
+        return f"Run({self.task!r}, {len(self)} rows, source {self.source!r}{missing})"
+
+
+class Runs(Mapping[str, Run]):
+    """Runs by task, as `read` returns them.
+
+    Parameters
+    ----------
+    runs : dict of name -> Run
+        The runs. The name is the task, or ``model/task`` if several models answered it.
+
+    Attributes
+    ----------
+    tasks : tuple of str
+        Names of the runs.
+    ignored : tuple of str
+        Files of the folder that hold no evaluation.
+
+    See Also
+    --------
+    read : Read evaluation logs.
+    evaluate : Evaluate the calibration of each task.
+    """
+
+    def __init__(self, runs: Mapping[str, Run], ignored: tuple[str, ...] = ()) -> None:
+        self._runs = dict(runs)
+        self.ignored = ignored
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(self._runs)
+
+    def __getitem__(self, task: str) -> Run:
+        if task not in self._runs:
+            names = ", ".join(repr(name) for name in self.tasks[:8])
+            raise KeyError(f"There is no task {task!r}. The tasks are {names}.")
+        return self._runs[task]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __repr__(self) -> str:
+        rows = sum(map(len, self.values()))
+        return f"Runs({len(self)} task{'s' * (len(self) != 1)}, {rows:,} rows)"
+
+    @property
+    def evaluated(self) -> dict[str, Run]:
+        """The runs that have rows with confidences."""
+        return {name: run for name, run in self.items() if len(run)}
+
+    def one_source(self, purpose: str) -> str:
+        """The source of confidence of all runs; raises if there are several."""
+        sources = sorted({run.source for run in self.evaluated.values()})
+        if len(sources) > 1:
+            raise ValueError(
+                f"The runs have confidences of different sources: {', '.join(sources)}. They mean "
+                f"different things, so one {purpose} of all of them would fit none. Select the "
+                f"runs of one source: llm.Runs({{name: run for name, run in runs.items() if "
+                f"run.source == {sources[0]!r}}})."
+            )
+        return sources[0]

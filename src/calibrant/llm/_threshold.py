@@ -1,0 +1,116 @@
+"""The lowest confidence from which on answers are rarely wrong, with a proof for new answers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant._output.numbers import format_number, format_percent
+from calibrant._output.results import AsText
+from calibrant.llm._run import Run
+
+DELTA = 0.1
+"""Probability that the guarantee fails, as in `calibrant.decisions.SelectiveClassifier`."""
+
+
+@dataclass(frozen=True)
+class AnswerThreshold(AsText):
+    """A confidence above which answers are given, with its guarantee.
+
+    Attributes
+    ----------
+    threshold : float or None
+        Give answers with a confidence above it: None if no answer can be given, -inf if all can.
+    risk : float
+        Largest share of wrong answers among those that are given.
+    delta : float
+        Probability, over the draw of the rows, that the share of wrong answers exceeds the risk.
+    coverage : float
+        Share of the rows that are answered.
+    n_samples : int
+        Number of independent rows that prove the threshold.
+
+    See Also
+    --------
+    calibrant.decisions.SelectiveClassifier : The same for classifiers.
+    """
+
+    threshold: float | None
+    risk: float
+    delta: float
+    coverage: float
+    n_samples: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values; a threshold of -inf is 0."""
+        values = asdict(self)
+        values["threshold"] = None if self.threshold is None else max(self.threshold, 0.0)
+        return values
+
+    def __str__(self) -> str:
+        if self.threshold is None:
+            return (
+                f"No threshold could be proved: {self.n_samples:,} rows do not show that at most "
+                f"{format_percent(self.risk)} of any answers are wrong."
+            )
+        rule = (
+            "Give all answers"
+            if self.threshold == -np.inf
+            else f"Give answers with a confidence above {format_number(self.threshold)}"
+        )
+        return (
+            f"{rule}. With {format_percent(1 - self.delta)} confidence, at most "
+            f"{format_percent(self.risk)} of them are wrong; {format_percent(self.coverage)} of "
+            "the questions are answered."
+        )
+
+
+def find_answer_threshold(run: Run, risk: float, delta: float = DELTA) -> AnswerThreshold:
+    r"""Find the lowest confidence above which at most a given share of the answers is wrong.
+
+    Parameters
+    ----------
+    run : Run
+        Answers with confidences, which were not used to fit a calibrator.
+    risk : float
+        Largest share of wrong answers.
+    delta : float, default 0.1
+        Probability that the guarantee fails.
+
+    Returns
+    -------
+    AnswerThreshold
+
+    See Also
+    --------
+    calibrant.decisions.SelectiveClassifier : The same for classifiers, with the proof.
+
+    Notes
+    -----
+    The proof is that of `calibrant.decisions.SelectiveClassifier`: it holds for every distribution
+    of independent questions. If a question was answered several times, one random answer counts.
+    """
+    # Not at once, because only thresholds need this subpackage.
+    from calibrant.decisions._threshold import (
+        find_threshold,
+    )
+
+    for value, name in ((risk, "risk"), (delta, "delta")):
+        if not 0 < value < 1:
+            raise ValueError(f"{name} must be between 0 and 1, got {value!r}. Pass {name}=0.05.")
+    rng = np.random.default_rng(0)
+    rows = np.arange(len(run))
+    if run.groups is not None:
+        shuffled = rng.permutation(len(run))
+        rows = shuffled[np.unique(run.groups[shuffled], return_index=True)[1]]
+    confidence, wrong = run.confidence[rows], 1.0 - run.correct[rows]
+    found = find_threshold(confidence, wrong, risk, delta, rng)
+    return AnswerThreshold(
+        threshold=None if found.n_answered == 0 else float(found.value),
+        risk=risk,
+        delta=delta,
+        coverage=found.n_answered / len(rows),
+        n_samples=len(rows),
+    )

@@ -1,0 +1,438 @@
+"""Evaluate each group of rows, with intervals that hold for all groups jointly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._data.group_columns import cut_groups
+from calibrant._data.sample import ArraySample, Sample
+from calibrant._output.numbers import format_p_value
+from calibrant._output.results import as_frame, html_table
+from calibrant._typing import AnyArray, Inputs, IntArray
+from calibrant._validation import check_same_length, shortened
+from calibrant.guarantees import clopper_pearson
+from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
+from calibrant.metrics._group_difference import (
+    MOST_SCORES,
+    GroupDifference,
+    GroupGain,
+    compare_groups,
+    recalibration_gains,
+)
+
+if TYPE_CHECKING:
+    from calibrant.metrics._answers import AnswerEvaluation
+
+VISIBLE = 0.1
+"""A group is too small if its interval cannot show a gap of this size."""
+
+
+@dataclass(frozen=True)
+class GroupEvaluation:
+    """Evaluation of one group of rows, with intervals of its accuracy and of its gap.
+
+    Attributes
+    ----------
+    name : str
+        Value of the group, or "column=value, ..." with several columns.
+    evaluation : Evaluation or AnswerEvaluation
+        Metrics of the group.
+    gap : float
+        Mean confidence minus accuracy, positive if the model is overconfident in the group. With
+        two classes, it is the mean predicted probability of the second class minus its frequency,
+        positive if the probabilities are too high.
+    gap_low, gap_high, accuracy_low, accuracy_high : float
+        Confidence intervals, which hold for all groups together.
+    gain : GroupGain or None
+        Cross-fitted reduction of the log-loss by recalibration with effects of groups: ``value``,
+        ``low`` and ``high``. None if it was not computed.
+
+    See Also
+    --------
+    evaluate : Pass ``by=`` to evaluate groups.
+    """
+
+    name: str
+    evaluation: Evaluation | AnswerEvaluation
+    gap: float
+    gap_low: float
+    gap_high: float
+    accuracy_low: float
+    accuracy_high: float
+    gain: GroupGain | None = None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether no gap was detected and the group is too small to detect a gap of 0.1."""
+        holds_zero = self.gap_low <= 0 <= self.gap_high
+        return holds_zero and self.gap_high - self.gap_low > 2 * VISIBLE
+
+    @property
+    def finding(self) -> str:
+        """Conclusion from the interval of the gap."""
+        high, low = (
+            ("probabilities too high", "probabilities too low")
+            if self.evaluation.is_binary
+            else ("overconfident", "underconfident")
+        )
+        if self.gap_low > 0:
+            return high
+        if self.gap_high < 0:
+            return low
+        return "too few rows" if self.is_small else "no gap detected"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all values as plain values."""
+        return {
+            "group": self.name,
+            **self.evaluation.to_dict(),
+            "gap": self.gap,
+            "gap_low": self.gap_low,
+            "gap_high": self.gap_high,
+            "accuracy_low": self.accuracy_low,
+            "accuracy_high": self.accuracy_high,
+            "finding": self.finding,
+            **({} if self.gain is None else _prefixed("gain", self.gain._asdict())),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class GroupedEvaluation:
+    """Evaluations of groups of rows, returned by ``evaluate(..., by=...)``.
+
+    ``str()`` is a table. Iterate over the groups, or select one by its name.
+
+    Attributes
+    ----------
+    by : tuple of str
+        Names of the columns that define the groups.
+    groups : tuple of GroupEvaluation
+        Groups in the order of their values; rows without a group come last.
+    overall : Evaluation or AnswerEvaluation
+        Evaluation of all rows.
+    level : float
+        Probability that all intervals hold together.
+    difference : GroupDifference or None
+        Test of the null hypothesis that no group differs: ``statistic``, ``p_value`` and
+        ``n_resamples``. None for chunked rows, a single group, or more than 4 million scores.
+    suppressed : tuple of str
+        Names of groups with fewer than ``min_rows`` rows, whose figures are not shown.
+
+    See Also
+    --------
+    evaluate : Pass ``by=`` to evaluate groups.
+    evaluate_answers : The same for stated confidences.
+    calibrant.plots.GroupDisplay : Plot of the gaps.
+
+    Notes
+    -----
+    The accuracy has the exact interval of Clopper and Pearson at level 1 - (1 - level) / groups
+    (Bonferroni). The interval of the gap is the same interval, shifted, because only the outcomes
+    are random given the scores. Rows of a group need not be equally difficult. If they are not, the
+    interval estimates their mean and is conservative (Hoeffding 1956, doi:10.1214/aoms/1177728178).
+    Rows must be independent. Several rows of the same patient are not independent. With weights,
+    the intervals are approximate and use the effective number of rows (Kish).
+
+    Binned errors are larger in small groups because of sampling noise. Compare gaps, not ECEs.
+
+    The test and the reductions of the log-loss use effects of groups on the logits: a slope, and an
+    offset per class unless there are more than 50 classes. The null hypothesis of the test is that
+    all groups have the same slope and offsets. Labels drawn from this common fit give the
+    distribution of the statistic. Reductions of the log-loss come from 5 folds; effects of groups
+    are shrunk toward those of all rows, as in `GroupCalibration`.
+
+    With two classes the gap is that of the second class. The confidence, the larger of the two
+    probabilities, would not show that probabilities are too low in a whole group: errors below and
+    above one half change it in opposite directions.
+    """
+
+    by: tuple[str, ...]
+    groups: tuple[GroupEvaluation, ...]
+    overall: Evaluation | AnswerEvaluation
+    level: float
+    difference: GroupDifference | None = None
+    suppressed: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __iter__(self) -> Iterator[GroupEvaluation]:
+        return iter(self.groups)
+
+    def __getitem__(self, name: Any) -> GroupEvaluation:
+        """Return a group by its name."""
+        for group in self.groups:
+            if group.name == str(name):
+                return group
+        names = [group.name for group in self.groups]
+        raise KeyError(f"There is no group {name!r}. The groups are {shortened(names, show=repr)}.")
+
+    @property
+    def too_small(self) -> tuple[str, ...]:
+        """Names of the groups that are too small to detect a gap of 0.1."""
+        return tuple(group.name for group in self.groups if group.is_small)
+
+    @property
+    def miscalibrated(self) -> tuple[str, ...]:
+        """Names of the groups whose interval of the gap excludes 0."""
+        return tuple(group.name for group in self if group.gap_low > 0 or group.gap_high < 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all values as plain values."""
+        return {
+            "by": list(self.by),
+            "level": self.level,
+            "overall": self.overall.to_dict(),
+            "groups": [group.to_dict() for group in self.groups],
+            "difference": None if self.difference is None else self.difference._asdict(),
+            "suppressed": list(self.suppressed),
+        }
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame with one row per group."""
+        return as_frame(*(group.to_dict() for group in self.groups)).set_index("group")
+
+    @property
+    def header(self) -> list[str]:
+        """Column headers of `rows`."""
+        gap = f"gap ({self.level:.0%} CI)"
+        gains = ["change"] if self.has_gains else []
+        return [", ".join(self.by), "rows", "accuracy", gap, "ECE", "log-loss", *gains, "finding"]
+
+    @property
+    def has_gains(self) -> bool:
+        """Whether reductions of the log-loss by recalibration were computed."""
+        return any(group.gain is not None for group in self.groups)
+
+    def rows(self) -> list[list[str]]:
+        """Return the table, one row per group."""
+        return [
+            [
+                group.name,
+                f"{group.evaluation.n_samples:,.0f}",
+                f"{group.evaluation.accuracy:.3f}",
+                f"{group.gap:+.3f} ({group.gap_low:+.3f} to {group.gap_high:+.3f})",
+                f"{group.evaluation.conf_ece:.3f}",
+                f"{group.evaluation.log_loss:.4f}",
+                *([_gain_text(group.gain)] if self.has_gains else []),
+                group.finding,
+            ]
+            for group in self.groups
+        ]
+
+    def __repr__(self) -> str:
+        miscalibrated, small = len(self.miscalibrated), len(self.too_small)
+        counts = f"{len(self)} groups, {miscalibrated} miscalibrated, {small} too small"
+        return f"<GroupedEvaluation by {', '.join(self.by)}: {counts}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows(), header=self.header, note=self.note())
+
+    def __str__(self) -> str:
+        lines = [self.header, *self.rows()]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        texts = [
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
+        return "\n".join([*texts, self.note()])
+
+    def note(self, *, with_test: bool = True) -> str:
+        """Explain the gap and the intervals, and name groups that are too small."""
+        parts = [
+            f"Gap: {self.gap_title}. If rows are independent, the intervals hold for all "
+            f"{len(self)} groups together with probability {self.level:g}."
+        ]
+        if with_test and self.difference is not None:
+            parts.append(self.difference_sentence())
+        if with_test and self.has_gains:
+            parts.append("Change: cross-fitted change of the log-loss by recalibration.")
+        if self.suppressed:
+            parts.append(f"{_n_groups(len(self.suppressed))} with few rows not shown.")
+        if self.too_small:
+            names = shortened(self.too_small)
+            parts.append(f"Too few rows to detect a gap of {VISIBLE:g}: {names}.")
+        return " ".join(parts)
+
+    def difference_sentence(self) -> str:
+        """Conclusion of the test that no group differs; empty without a test."""
+        if self.difference is None:
+            return ""
+        p_value = format_p_value(self.difference.p_value)
+        if self.difference.p_value <= 1 - self.level:
+            return f"The calibration of the groups differs (p = {p_value})."
+        return f"No difference between the groups was detected (p = {p_value})."
+
+    @property
+    def gap_title(self) -> str:
+        """Definition of the gap."""
+        if self.overall.is_binary:
+            return "mean predicted probability of the second class minus its frequency"
+        return "mean confidence minus accuracy"
+
+
+_Values = tuple[Any, ...]
+"""Return the values of a group, one per column, with None for missing values."""
+
+
+_ALL: _Values = ()
+"""Key of the sums over all rows."""
+
+
+class _GroupSums(dict[_Values, MetricAccumulator]):
+    """Sums of each group with rows."""
+
+    def __add__(self, other: _GroupSums) -> _GroupSums:
+        both = {key: self[key] + other[key] for key in self if key in other}
+        return _GroupSums({**self, **other, **both})
+
+
+def _prefixed(prefix: str, values: dict[str, float]) -> dict[str, float]:
+    """Values by name with a prefix; ``value`` has the prefix as its name."""
+    return {prefix if name == "value" else f"{prefix}_{name}": v for name, v in values.items()}
+
+
+def _n_groups(count: int) -> str:
+    return "1 group" if count == 1 else f"{count} groups"
+
+
+def _gain_text(gain: GroupGain | None) -> str:
+    """The change of the log-loss with its interval; negative values are improvements."""
+    if gain is None:
+        return "-"
+    return f"{-gain.value:+.3f} ({-gain.high:+.3f} to {-gain.low:+.3f})"
+
+
+def evaluate_groups(
+    sample: Sample,
+    names: tuple[str, ...],
+    level: float,
+    *,
+    inputs: Inputs,
+    n_bins: int,
+    min_rows: float = 0,
+) -> GroupedEvaluation:
+    """Evaluate each group of a sample in one pass. ``names`` are the names of its columns.
+
+    The KS error of chunked rows is not computed, because their scores would have to be sorted.
+    Groups with fewer than ``min_rows`` rows are suppressed.
+    """
+    for name, column in zip(names, sample.columns, strict=False):
+        check_same_length(**{"y_true": sample.rows("by").y, f"by {name!r}": column})
+    keep_top = sample.kept_rows(None)
+    total, accumulators = sum_groups(sample, names, inputs, n_bins, keep_top)
+    overall = total.compute()
+    alpha = (1 - level) / len(accumulators)
+    evaluations = [_evaluate(name, part, alpha) for name, part in accumulators.items()]
+    difference, rows = None, sample.memory_rows(MOST_SCORES)
+    if rows is not None:
+        codes = _group_codes(names, rows, tuple(accumulators))
+        difference, evaluations = _compare(rows, codes, evaluations, inputs, alpha)
+    small = {group.name for group in evaluations if group.evaluation.n_samples < min_rows}
+    shown = tuple(group for group in evaluations if group.name not in small)
+    suppressed = tuple(group.name for group in evaluations if group.name in small)
+    return GroupedEvaluation(names, shown, overall, level, difference, suppressed)
+
+
+def _group_codes(names: tuple[str, ...], sample: ArraySample, order: tuple[str, ...]) -> IntArray:
+    """Number of the group of each row; -1 for a group whose rows all have weight zero."""
+    codes = np.full(sample.shape[0], -1)
+    for name, rows in cut_groups(dict(zip(names, sample.columns, strict=True))).items():
+        codes[rows] = order.index(name) if name in order else -1
+    return codes
+
+
+def _compare(
+    sample: ArraySample,
+    codes: IntArray,
+    evaluations: list[GroupEvaluation],
+    inputs: Inputs,
+    alpha: float,
+) -> tuple[GroupDifference | None, list[GroupEvaluation]]:
+    """The test of a difference between groups, and evaluations with the effect of recalibration."""
+    kept = np.flatnonzero((codes >= 0) & (sample.weight > 0))
+    rows, group, n_groups = sample.subset(kept), codes[kept], len(evaluations)
+    difference = compare_groups(rows, group, n_groups, inputs) if n_groups > 1 else None
+    gains = recalibration_gains(rows, group, n_groups, inputs, alpha)
+    pairs = zip(evaluations, gains, strict=True)
+    return difference, [replace(group, gain=gain) for group, gain in pairs]
+
+
+def sum_groups(
+    sample: Sample, names: tuple[str, ...], inputs: Inputs, n_bins: int, keep_top: int | None
+) -> tuple[MetricAccumulator, dict[str, MetricAccumulator]]:
+    """Sums over all rows, and over each group by its name: one pass."""
+    sums = sample.sum_chunks(partial(_sum_groups, names, inputs, n_bins, keep_top))
+    total = sums.pop(_ALL)
+    columns = map(_joined, zip(*sums, strict=True))
+    groups = cut_groups(dict(zip(names, columns, strict=True)))
+    parts = list(sums.values())
+    return total, {name: parts[int(places[0])] for name, places in groups.items()}
+
+
+def _sum_groups(
+    names: tuple[str, ...], inputs: Inputs, n_bins: int, keep_top: int | None, chunk: ArraySample
+) -> _GroupSums:
+    """Sums of each group with rows in a chunk."""
+    columns, sums = dict(zip(names, chunk.columns, strict=True)), _GroupSums()
+
+    def add(values: _Values, rows: ArraySample) -> None:
+        if rows.weight.any():
+            accumulator = MetricAccumulator(n_bins, inputs=inputs, keep_top=keep_top)
+            sums[values] = accumulator._update_checked(rows)
+
+    add(_ALL, chunk)
+    for rows in cut_groups(columns).values():
+        add(tuple(_value(column[rows[0]]) for column in columns.values()), chunk.subset(rows))
+    return sums
+
+
+def _value(value: Any) -> Any:
+    """Return a value that can be a dictionary key: None for NaN and NaT, dates unchanged."""
+    if value is None or value != value:  # NaN and NaT
+        return None
+    # item() of a date would lose its unit, such as months.
+    is_date = isinstance(value, np.datetime64)
+    return value.item() if isinstance(value, np.generic) and not is_date else value
+
+
+def _joined(values: Sequence[Any]) -> AnyArray:
+    """Array of the values of groups."""
+    dates = [value for value in values if isinstance(value, np.datetime64)]
+    if dates:
+        # NumPy deprecates a missing date without a unit.
+        missing = np.array("NaT", dtype=np.result_type(*{date.dtype for date in dates}))[()]
+        return np.array([missing if value is None else value for value in values])
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluation:
+    evaluation = part.compute()
+    mean, rate = part.mean_score(1) if evaluation.is_binary else part.mean_score()
+    count = np.full(2, part.n_effective)
+    low, high = clopper_pearson(count * [evaluation.accuracy, rate], count, alpha)
+    # Given the scores, only the frequency is random: its interval is that of the gap, mirrored.
+    return GroupEvaluation(
+        name=name,
+        evaluation=evaluation,
+        gap=mean - rate,
+        gap_low=mean - float(high[1]),
+        gap_high=mean - float(low[1]),
+        accuracy_low=float(low[0]),
+        accuracy_high=float(high[0]),
+    )
+
+
+def check_level(level: float) -> None:
+    """Raise if the level of an interval is not between 0 and 1."""
+    if not 0 < level < 1:
+        raise ValueError(
+            f"level must lie between 0 and 1, got {level!r}. Pass level=0.95 for a 95% interval."
+        )

@@ -1,0 +1,72 @@
+"""Scores that order rows from the surest down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from calibrant._kernels.simplex import EPS, log_floored
+from calibrant._typing import FloatArray
+from calibrant._validation import as_array, check_option
+
+ScoreFunction = Callable[[FloatArray], Any]
+
+ScoreLike: TypeAlias = str | ScoreFunction
+"""A score as users pass it: a name of `SCORES`, or a function of probabilities (n, K)."""
+
+
+def _two_largest(proba: FloatArray) -> tuple[FloatArray, FloatArray]:
+    top = np.partition(proba, -2, axis=1)[:, -2:]
+    return top[:, 1], top[:, 0]
+
+
+def _confidence(proba: FloatArray) -> FloatArray:
+    return np.asarray(proba.max(axis=1))
+
+
+def _margin(proba: FloatArray) -> FloatArray:
+    first, second = _two_largest(proba)
+    return first - second
+
+
+def _log_margin(proba: FloatArray) -> FloatArray:
+    # With the floor, a probability of zero gives a finite score, which a threshold can separate.
+    first, second = (log_floored(values, EPS) for values in _two_largest(proba))
+    return first - second
+
+
+SCORES: dict[str, ScoreFunction] = {
+    "confidence": _confidence,
+    "margin": _margin,
+    "log-margin": _log_margin,
+}
+"""Scores of rows by name: a row with a higher score is answered earlier."""
+
+
+def check_score(score: Any) -> ScoreFunction:
+    """Return the function of a score that was passed by name or as a function."""
+    if callable(score):
+        function: ScoreFunction = score
+        return function
+    return SCORES[check_option(score, "score", tuple(SCORES))]
+
+
+def sureness(score: Any, proba: FloatArray) -> FloatArray:
+    """Score of each row; raises if a function of the user returns anything but finite numbers."""
+    values = as_array(check_score(score)(proba))
+    if values.shape != (len(proba),) or values.dtype.kind not in "fiu":
+        raise ValueError(
+            f"score must return one number per row, shape ({len(proba)},), got shape "
+            f"{values.shape} of {values.dtype}. Pass for example score=lambda proba: "
+            f"proba.max(axis=1)."
+        )
+    values = values.astype(np.float64)
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(
+            f"score returned {values[row]} for row {row}, but scores must be finite. Clip them, "
+            f"for example with np.clip(values, -1e9, 1e9)."
+        )
+    return values

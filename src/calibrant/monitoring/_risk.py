@@ -1,0 +1,314 @@
+"""Monitor of the error rate of answers, which can revoke the certificate of a guarantee."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from math import exp, log
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from calibrant._output.numbers import format_number, format_percent
+from calibrant._output.results import AsText, ShortRepr
+from calibrant._typing import FloatArray, LabelsLike
+from calibrant._validation import as_array, check_same_length, check_share
+from calibrant.guarantees import Certificate
+from calibrant.monitoring._json import (
+    as_numbers,
+    read_count,
+    read_finite_numbers,
+    read_number,
+    read_state,
+    read_value,
+)
+
+SCHEMA = "calibrant.risk_monitor/1"
+
+_MULTIPLES = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
+"""Alternatives: true error rates as multiples of the risk. Small ones detect slow changes late in a
+stream, large ones detect a failure within a few dozen rows."""
+
+_MOST_LOG = 700.0
+"""The exponential of a larger number overflows."""
+
+
+@dataclass(frozen=True, repr=False)
+class RiskStep(ShortRepr, AsText):
+    """The state of a `RiskMonitor` after an update; print it for a description.
+
+    Attributes
+    ----------
+    when : str
+        Name of the update.
+    n_rows, n_seen : int
+        Number of answered rows of the update, and of all updates.
+    mean_loss : float
+        Mean loss of all answered rows, such as the share of wrong answers.
+    risk : float
+        The guaranteed mean loss.
+    nats, threshold : float
+        Log e-value now, and the log e-value that raises an alarm.
+    peak : float
+        Largest log e-value at any row of the update.
+    alarm : bool
+        Whether the threshold has been reached, now or in an earlier update.
+
+    See Also
+    --------
+    RiskMonitor.update : Returns a step.
+    """
+
+    when: str
+    n_rows: int
+    n_seen: int
+    mean_loss: float
+    risk: float
+    nats: float
+    peak: float
+    threshold: float
+    alarm: bool
+
+    @property
+    def evidence(self) -> float:
+        """E-value, which is ``exp(nats)``; ``exp(threshold)`` raises an alarm."""
+        return exp(min(self.nats, _MOST_LOG))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The step as plain values for JSON."""
+        return {**asdict(self), "evidence": self.evidence}
+
+    def __str__(self) -> str:
+        finding = "Alarm: the guarantee no longer holds." if self.alarm else "No alarm."
+        return (
+            f"{finding} The mean loss of {self.n_seen} answers is {format_percent(self.mean_loss)},"
+            f" and the guarantee is {format_percent(self.risk)}. Evidence against the guarantee "
+            f"(log e-value): {format_number(self.nats)}, alarm at {format_number(self.threshold)}."
+        )
+
+
+class RiskMonitor:
+    r"""Raise an alarm when the answers of a selective classifier exceed their guaranteed risk.
+
+    Call `update` whenever labels of answered rows arrive. You can look at the result after every
+    update: if the guarantee holds, the probability that an alarm is ever raised is at most
+    ``alpha``. An alarm revokes the certificate of the guarantee. Keep the monitor between jobs by
+    `to_json` and `from_json`.
+
+    Parameters
+    ----------
+    risk : float, optional
+        Guaranteed share of wrong answers, or mean loss. By default that of the certificate.
+    alpha : float, default 0.05
+        Probability of a false alarm, ever.
+    certificate : calibrant.guarantees.Certificate, optional
+        The certificate to revoke at an alarm, such as ``model.certificate_``.
+    largest_loss : float, default 1
+        Largest possible loss of an answer.
+
+    Attributes
+    ----------
+    certificate : Certificate or None
+        The certificate, which is no longer valid after an alarm. ``model.revoke(reason)`` marks the
+        saved model.
+    n_seen : int
+        Number of answered rows so far.
+    alarm : bool
+        Whether an alarm was raised.
+
+    See Also
+    --------
+    calibrant.decisions.SelectiveClassifier : Classifier with a guaranteed risk.
+    CalibrationMonitor : Monitor of the calibration of all rows.
+
+    Notes
+    -----
+    The evidence is the mean over the error rates q = 1.25, 1.5, 2, 3 and 5 times the risk r of
+
+    .. math:: \prod_i \Big(\frac{q}{r}\Big)^{e_i} \Big(\frac{1 - q}{1 - r}\Big)^{1 - e_i} ,
+
+    where :math:`e_i` is the loss of answer i, between 0 and 1. If the expected loss of each answer,
+    given the answers before it, is at most r, the evidence is a supermartingale. By Ville's
+    inequality it ever reaches :math:`1 / \alpha` with probability at most :math:`\alpha`. The
+    monitor tests the risk itself: a classifier whose guarantee failed by bad luck, which has
+    probability delta, can raise an alarm without a change of the data.
+
+    References
+    ----------
+    Ramdas et al. (2023), Game-theoretic statistics and safe anytime-valid inference,
+    arXiv:2210.01948.
+
+    Examples
+    --------
+    >>> monitor = RiskMonitor(0.05)
+    >>> monitor.update([0, 1] * 100, [0] * 200, when="week 1").alarm  # half of the answers wrong
+    True
+    """
+
+    def __init__(
+        self,
+        risk: float | None = None,
+        alpha: float = 0.05,
+        *,
+        certificate: Certificate | None = None,
+        largest_loss: float = 1.0,
+    ) -> None:
+        if risk is None and certificate is None:
+            raise ValueError(
+                "RiskMonitor needs a risk or a certificate. Pass for example "
+                "certificate=model.certificate_."
+            )
+        self.risk = float(certificate.risk if risk is None and certificate else risk or 0.0)
+        self.alpha, self.largest_loss = check_share(alpha, "alpha"), float(largest_loss)
+        self._share = check_share(self.risk / self.largest_loss, "risk / largest_loss")
+        self.certificate = certificate
+        self.n_seen, self.alarm, self._loss = 0, False, 0.0
+        rates = np.minimum(_MULTIPLES * self._share, (1 + self._share) / 2)  # below 1
+        self._gains = np.log(rates / self._share)
+        self._costs = np.log1p(-rates) - np.log1p(-self._share)
+        self._logs = np.zeros(len(rates))
+
+    @property
+    def threshold(self) -> float:
+        """Log e-value that raises an alarm."""
+        return -log(self.alpha)
+
+    def update(
+        self, y: LabelsLike, predicted: LabelsLike, answered: Any = None, *, when: str = ""
+    ) -> RiskStep:
+        """Add labels of rows and what was predicted for them.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            True labels, in the order in which they arrived.
+        predicted : array-like of shape (n,)
+            Predicted labels.
+        answered : array-like of bool, shape (n,), optional
+            Whether each row was answered. Other rows are ignored. By default all rows.
+        when : str
+            Name of the update, such as a date.
+
+        Returns
+        -------
+        RiskStep
+        """
+        labels, decisions = as_array(y), as_array(predicted)
+        check_same_length(y=labels, predicted=decisions)
+        losses = (labels != decisions) * self.largest_loss
+        if answered is not None:
+            is_answered = as_array(answered).astype(bool)
+            check_same_length(y=labels, answered=is_answered)
+            losses = losses[is_answered]
+        return self.update_losses(losses, when=when)
+
+    def update_losses(self, losses: Any, *, when: str = "") -> RiskStep:
+        """Add losses of answered rows.
+
+        Parameters
+        ----------
+        losses : array-like of shape (n,)
+            Losses between 0 and ``largest_loss``, in the order in which they arrived.
+        when : str
+            Name of the update, such as a date.
+
+        Returns
+        -------
+        RiskStep
+        """
+        shares = self._checked(losses)
+        path = self._logs + np.cumsum(
+            shares[:, None] * self._gains + (1 - shares[:, None]) * self._costs, axis=0
+        )
+        self._logs = path[-1] if len(path) else self._logs
+        nats = float(_mean_evidence(self._logs[None])[0])
+        peak = float(_mean_evidence(path).max()) if len(path) else nats
+        self.n_seen += len(shares)
+        self._loss += float(shares.sum()) * self.largest_loss
+        if peak >= self.threshold and not self.alarm:
+            self._raise_alarm(when)
+        mean = self._loss / self.n_seen if self.n_seen else 0.0
+        return RiskStep(
+            str(when),
+            len(shares),
+            self.n_seen,
+            mean,
+            self.risk,
+            nats,
+            peak,
+            self.threshold,
+            self.alarm,
+        )
+
+    def _checked(self, losses: Any) -> FloatArray:
+        values = np.asarray(as_array(losses), dtype=np.float64)
+        is_valid = values.ndim == 1 and bool(((values >= 0) & (values <= self.largest_loss)).all())
+        if not is_valid:
+            raise ValueError(
+                f"losses must have shape (n,) and be between 0 and largest_loss="
+                f"{self.largest_loss:g}, got {losses!r:.80}."
+            )
+        return values / self.largest_loss
+
+    def _raise_alarm(self, when: str) -> None:
+        """Record the alarm and revoke the certificate."""
+        self.alarm = True
+        if self.certificate is not None and self.certificate.valid:
+            moment = f" ({when})" if when else ""
+            self.certificate = self.certificate.revoke(
+                f"the answers exceed the risk of {format_number(self.risk)}, detected after "
+                f"{self.n_seen} answers{moment}, probability of a false alarm "
+                f"{format_percent(self.alpha)}"
+            )
+
+    def to_json(self) -> str:
+        """Return the state as JSON text, which `from_json` reads."""
+        certificate = None if self.certificate is None else asdict(self.certificate)
+        state = {
+            "schema": SCHEMA,
+            "risk": self.risk,
+            "alpha": self.alpha,
+            "largest_loss": self.largest_loss,
+            "n_seen": self.n_seen,
+            "loss": self._loss,
+            "logs": as_numbers(self._logs),
+            "alarm": self.alarm,
+            "certificate": certificate,
+        }
+        return json.dumps(state, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> RiskMonitor:
+        """Read a state that `to_json` wrote.
+
+        Raises
+        ------
+        ValueError
+            For anything else.
+        """
+        state = read_state(text, SCHEMA, cls.__name__)
+        monitor = cls(
+            read_number(state, "risk", 0, 1e15),
+            read_number(state, "alpha", 0, 1),
+            certificate=_read_certificate(read_value(state, "certificate")),
+            largest_loss=read_number(state, "largest_loss", 0, 1e15),
+        )
+        monitor.n_seen, monitor.alarm = read_count(state, "n_seen"), bool(state.get("alarm"))
+        monitor._loss = read_number(state, "loss", 0, 1e15)
+        monitor._logs = read_finite_numbers(state, "logs", monitor._logs.shape)
+        return monitor
+
+
+def _mean_evidence(logs: FloatArray) -> FloatArray:
+    """Logarithm of the mean e-value of the alternatives, for each row."""
+    return np.asarray(logsumexp(logs, axis=1) - log(logs.shape[1]))
+
+
+def _read_certificate(value: Any) -> Certificate | None:
+    if value is None:
+        return None
+    try:
+        return Certificate(**value)
+    except TypeError as error:
+        raise ValueError(f"certificate of the state is not valid ({error})") from None

@@ -1,0 +1,41 @@
+"""Isotonic curves (CORP) of reliability diagrams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calibrant._typing import Rng
+from calibrant._validation import check_count
+from calibrant.inference._isotonic_curve import IsotonicCurve, isotonic_curve
+from calibrant.notions import Claims, Notion
+from calibrant.plots._style import AFTER, ALONE, BEFORE, REFERENCE, Series
+
+
+def fit_curve(
+    notion: Notion, claims: Claims, level: float, n_resamples: int, rng: Rng
+) -> IsotonicCurve:
+    """The curve of the only claim; raises if there are several."""
+    check_count(n_resamples, "n_resamples")
+    if claims.n_claims > 1:
+        raise ValueError(
+            f"curve='isotonic' needs one claim, but notion {notion.name!r} has {claims.n_claims}. "
+            "Pass notion='confidence' or notion='class-1', or curve='bins'."
+        )
+    return isotonic_curve(next(iter(claims)), level, n_resamples, rng)
+
+
+def draw_curve(ax: Any, curve: IsotonicCurve, style: Series, name: str, **keywords: Any) -> Any:
+    """Draw a curve and return its line; ``keywords`` are those of matplotlib lines."""
+    look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.6, "zorder": 4}
+    (line,) = ax.plot(curve.score, curve.frequency, **(look | keywords))
+    line.set_label(name)
+    return line
+
+
+def draw_curves(ax: Any, after: IsotonicCurve, before: IsotonicCurve | None) -> list[Any]:
+    """Draw one curve or two with the band of the latter; returns the handles for a legend."""
+    band = {"color": REFERENCE, "alpha": 0.2, "linewidth": 0, "zorder": 2}
+    shade = ax.fill_between(after.score, after.low, after.high, **band)
+    if before is None:
+        return [draw_curve(ax, after, ALONE, "observed"), shade]
+    return [draw_curve(ax, before, BEFORE, "before"), draw_curve(ax, after, AFTER, "after"), shade]

@@ -1,0 +1,118 @@
+"""Plot the net benefit of acting on predicted probabilities against the threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._typing import FloatArray, Inputs, LabelsLike, WeightsLike
+from calibrant.metrics import net_benefit
+from calibrant.metrics._net_benefit import event_rate
+from calibrant.notions import Notion, as_notion, claims_of
+from calibrant.plots._canvas import AxesDisplay, require_matplotlib
+from calibrant.plots._style import GREY, INK, SMALL, label, series, tidy
+
+
+@dataclass(eq=False, repr=False)
+class DecisionCurveDisplay(AxesDisplay):
+    """Decision curves: net benefit of acting if the probability reaches a threshold.
+
+    Use `from_predictions` with one or several models, and `plot`. Higher is better. A model is
+    useful at the thresholds where it is above both other rules: act always, and act never.
+
+    Parameters
+    ----------
+    thresholds : array of shape (m,)
+        Thresholds of the predicted probability.
+    benefit : dict of str to array of shape (m,)
+        Net benefit of each model, from `calibrant.metrics.net_benefit`.
+    rate : float
+        Share of the rows with the event.
+    event : str
+        Name of the event, for the title.
+
+    Attributes
+    ----------
+    figure_, ax_
+        Figure and axes after `plot`.
+
+    See Also
+    --------
+    calibrant.metrics.net_benefit : Computes net benefit.
+
+    References
+    ----------
+    Vickers & Elkin (2006), Decision curve analysis, doi:10.1177/0272989X06295361.
+
+    Examples
+    --------
+    >>> display = DecisionCurveDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> display.rate, len(display.thresholds)
+    (0.5, 99)
+    """
+
+    thresholds: FloatArray
+    benefit: Mapping[str, FloatArray]
+    rate: float
+    event: str = ""
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: LabelsLike,
+        y_prob: Any,
+        *,
+        thresholds: Any = None,
+        notion: str | Notion = "class-1",
+        inputs: Inputs = "proba",
+        sample_weight: WeightsLike | None = None,
+        classes: LabelsLike | None = None,
+    ) -> Self:
+        """Compute the curves from labels and scores.
+
+        Parameters
+        ----------
+        y_true, notion, inputs, sample_weight, classes
+            As in `calibrant.metrics.net_benefit`.
+        y_prob : array-like of shape (n, K) or (n,), or dict of such arrays
+            Probabilities of one model, or of several by name.
+        thresholds : array-like of shape (m,), optional
+            Increasing thresholds. By default 0.01 to 0.99.
+        """
+        require_matplotlib()
+        models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
+        at = np.linspace(0.01, 0.99, 99) if thresholds is None else np.sort(thresholds)
+        options: Any = {"inputs": inputs, "sample_weight": sample_weight, "classes": classes}
+        benefit = {
+            name: net_benefit(y_true, p, at, notion=notion, **options) for name, p in models.items()
+        }
+        chosen, first = as_notion(notion), next(iter(models.values()))
+        claims, _ = claims_of(chosen, y_true, first, sample_weight, classes, inputs=inputs)
+        return cls(at, benefit, event_rate(claims), chosen.name)
+
+    @property
+    def act_always(self) -> FloatArray:
+        """Net benefit of acting on every row, at each threshold."""
+        return self.rate - (1.0 - self.rate) * self.thresholds / (1.0 - self.thresholds)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw into ``ax`` or a new figure."""
+        self._open_axes(ax, (5.0, 3.6))
+        tidy(self.ax_)
+        for i, (name, values) in enumerate(self.benefit.items()):
+            style = {"color": series(i).color, "linestyle": series(i).linestyle, "linewidth": 1.6}
+            self.ax_.plot(self.thresholds, values, label=name, zorder=3, **style)
+        self.ax_.plot(
+            self.thresholds, self.act_always, color=GREY, linewidth=1.2, label="act always"
+        )
+        self.ax_.axhline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="act never")
+        # Acting always has large losses at high thresholds, which would flatten the other lines.
+        top = max(self.rate, *(float(values.max()) for values in self.benefit.values()), 0.01)
+        self.ax_.set(xlim=(0, float(self.thresholds[-1])), ylim=(-0.25 * top, 1.1 * top))
+        self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right")
+        title = f"Decision curve, {self.event}" if self.event else "Decision curve"
+        label(self.ax_, "threshold of the predicted probability", "net benefit per row", title)
+        return self

@@ -1,0 +1,134 @@
+"""Plot the error rate of the surest predictions against their share of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._output.numbers import format_percent
+from calibrant._typing import Inputs, LabelsLike
+from calibrant.inference import RiskCoverageCurve, risk_coverage
+from calibrant.metrics.sureness import ScoreLike
+from calibrant.plots._canvas import AxesDisplay, require_matplotlib
+from calibrant.plots._style import INK, SMALL, Series, label, series, tidy
+
+_MOST_POINTS = 2000
+"""Most points of a drawn line, more than a figure has pixels across."""
+
+_SHOWN_COVERAGE = 0.1
+"""Bounds at a lower coverage do not determine the height of the axes. They belong to few rows, so
+they are much higher than the others."""
+
+
+@dataclass(eq=False, repr=False)
+class RiskCoverageDisplay(AxesDisplay):
+    """Risk-coverage plot: error rate of the surest predictions against their share of all rows.
+
+    Use `from_predictions` with one or several models, and `plot`. Lower is better. Lines are
+    observed error rates. Points are upper bounds of the error rate of new answers, all of which
+    hold together for a model.
+
+    Parameters
+    ----------
+    curves : dict of str to RiskCoverageCurve
+        One per model, from `calibrant.inference.risk_coverage`.
+
+    Attributes
+    ----------
+    figure_, ax_
+        Figure and axes after `plot`.
+
+    See Also
+    --------
+    calibrant.inference.risk_coverage : Computes a curve.
+    calibrant.metrics.aurc : Area under the line.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import digits_predictions
+    >>> data = digits_predictions("forest")
+    >>> display = RiskCoverageDisplay.from_predictions(data.test_labels, data.test_proba)
+    >>> display.curves["model"].n_samples
+    600
+    """
+
+    curves: Mapping[str, RiskCoverageCurve]
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: LabelsLike,
+        y_prob: Any,
+        *,
+        n_points: int = 16,
+        level: float = 0.9,
+        score: ScoreLike = "confidence",
+        inputs: Inputs = "proba",
+        classes: LabelsLike | None = None,
+    ) -> Self:
+        """Compute the curves from labels and scores.
+
+        Parameters
+        ----------
+        y_true, n_points, level, score, inputs, classes
+            As in `calibrant.inference.risk_coverage`.
+        y_prob : array-like of shape (n, K), or dict of such arrays
+            Probabilities of one model, or of several by name.
+        """
+        require_matplotlib()
+        models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
+        options: dict[str, Any] = {"n_points": n_points, "level": level, "score": score}
+        options |= {"inputs": inputs, "classes": classes}
+        return cls({name: risk_coverage(y_true, p, **options) for name, p in models.items()})
+
+    def plot(self, ax: Any = None, *, risk: float | None = None) -> Self:
+        """Draw; ``risk`` is an acceptable error rate, drawn as a line.
+
+        The largest coverage that the bounds prove for this risk is marked for each model.
+        """
+        self._open_axes(ax, (5.0, 3.6))
+        tidy(self.ax_)
+        for i, (name, curve) in enumerate(self.curves.items()):
+            self._draw(curve, name, series(i))
+        if risk is not None:
+            self._draw_risk(risk)
+        # Space at the right end, where the last points would be cut in half.
+        self.ax_.set(xlim=(0, 1.02), ylim=(0, self._height(risk)))
+        self.ax_.legend(fontsize=SMALL, frameon=False, loc="best")
+        level = format_percent(next(iter(self.curves.values())).level)
+        title = f"Risk and coverage; points: {level} upper bounds, jointly valid"
+        label(self.ax_, "share of rows that are answered", "error rate of answers", title)
+        return self
+
+    def _draw(self, curve: RiskCoverageCurve, name: str, style: Series) -> None:
+        path = curve.path
+        step = -(-len(path.rows) // _MOST_POINTS)
+        kept = np.append(np.arange(0, len(path.rows) - 1, step), len(path.rows) - 1)
+        rows, errors = path.rows[kept], path.errors[kept]
+        # The line begins at coverage 0 with the error rate of the surest rows.
+        x, y = np.append(0.0, rows / path.total), np.append(errors[0] / rows[0], errors / rows)
+        look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.6}
+        self.ax_.plot(x, y, label=name, **look)
+        points = {"marker": style.marker, "markersize": 4, "linestyle": "none"}
+        self.ax_.plot(curve.coverage, curve.high, color=style.color, **points)
+
+    def _draw_risk(self, risk: float) -> None:
+        self.ax_.axhline(risk, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        for i, curve in enumerate(self.curves.values()):
+            share = curve.proved_coverage(risk)
+            if share > 0:
+                self.ax_.axvline(share, color=series(i).color, linewidth=1, linestyle=(0, (1, 2)))
+                place = {"xytext": (-3, 4), "textcoords": "offset points", "ha": "right"}
+                style = {"fontsize": SMALL, "color": INK}
+                self.ax_.annotate(format_percent(share), (share, risk), **place, **style)
+
+    def _height(self, risk: float | None) -> float:
+        """Upper end of the vertical axis."""
+        values = [0.01 if risk is None else 1.3 * risk]
+        for curve in self.curves.values():
+            shown = curve.coverage >= _SHOWN_COVERAGE
+            values += [curve.high[shown].max(), curve.risk[shown].max()]
+        return min(1.0, 1.1 * float(max(values)))

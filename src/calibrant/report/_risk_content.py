@@ -1,0 +1,35 @@
+"""The content of the section of a report about risk and coverage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RISK_COLUMNS = ("Error rate of answers", "Answered before", "Answered after")
+"""Labels of the columns of its table; `calibrant.report._glossary` explains them."""
+
+
+@dataclass(frozen=True)
+class RiskCurve:
+    """Error rate of the most confident rows by their share, and upper bounds at some shares."""
+
+    coverage: tuple[float, ...]
+    risk: tuple[float, ...]
+    bound_coverage: tuple[float, ...]
+    bound: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RiskCoverage:
+    """Risk-coverage curves before and after calibration.
+
+    The bounds of a curve hold together with probability ``level``. ``proved`` has a row per error
+    rate: the rate, and the shares of rows that `calibrant.decisions.SelectiveClassifier` answers at
+    this rate, before and after calibration. The shares of a column hold together with probability
+    ``level``, too. After cross-fitting ``guarantee_after`` is "heuristic".
+    """
+
+    level: float
+    before: RiskCurve
+    after: RiskCurve
+    proved: tuple[tuple[float, float, float], ...]
+    guarantee_after: str

@@ -1,0 +1,65 @@
+"""Risk-coverage curves of a report: which rows can be answered at which error rate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant._typing import FloatArray, IntArray
+from calibrant.decisions._threshold import find_threshold
+from calibrant.inference import RiskCoverageCurve, risk_coverage
+from calibrant.report._case import Case
+from calibrant.report._charts import rounded
+from calibrant.report._risk_content import RiskCoverage, RiskCurve
+
+RISKS = (0.01, 0.02, 0.05, 0.1)
+"""Error rates for which a report states how many rows can be answered."""
+
+_LEVEL = 0.9
+"""Probability that all bounds of a curve hold, as in `calibrant.inference.risk_coverage`."""
+
+_LINE_POINTS = 200
+"""Points of a line, more than a reader can distinguish."""
+
+
+def risk_coverage_of(case: Case) -> RiskCoverage | None:
+    """The curves before and after calibration; None for weighted rows, whose bounds do not hold.
+
+    After cross-fitting the bounds are heuristic, because the label of a row was used to fit the
+    calibrators that predict other rows.
+    """
+    rows = case.drawn
+    if rows.sample_weight is not None:
+        return None
+    before, after = (risk_coverage(rows.y, proba, level=_LEVEL) for proba in rows.both)
+    shares = (_proved_shares(proba, case.tested.y, case.request.seed) for proba in case.tested.both)
+    proved = tuple(zip(RISKS, *shares, strict=True))
+    guarantee = after.guarantee if case.fits.is_held_out else "heuristic"
+    return RiskCoverage(_LEVEL, _drawn(before), _drawn(after), proved, guarantee)
+
+
+def _proved_shares(proba: FloatArray, y: IntArray, seed: int) -> list[float]:
+    """Share of rows that `SelectiveClassifier` answers at each error rate.
+
+    Each rate has an equal part of the error probability, so all of them hold together. A single
+    error rate is proved for more rows than by the bounds of the curve, which hold at 16 points.
+    """
+    confidence, errors = proba.max(axis=1), (proba.argmax(axis=1) != y).astype(np.float64)
+    delta = (1.0 - _LEVEL) / len(RISKS)
+    found = (
+        find_threshold(confidence, errors, risk, delta, np.random.default_rng(seed))
+        for risk in RISKS
+    )
+    return [threshold.n_answered / len(y) for threshold in found]
+
+
+def _drawn(curve: RiskCoverageCurve) -> RiskCurve:
+    """The numbers that are drawn; the line begins with the first bound."""
+    first = curve.coverage[0]
+    coverage = np.linspace(first, 1.0, _LINE_POINTS)
+    rows = coverage * curve.path.total
+    return RiskCurve(
+        rounded(coverage),
+        rounded(curve.path.errors_at(rows) / rows),
+        rounded(curve.coverage),
+        rounded(curve.high),
+    )

@@ -1,0 +1,69 @@
+"""Groups on the command line: fit, apply, evaluate and report with group columns."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("pyarrow")
+
+import calibrant
+from calibrant.cli import run
+
+SCORES = ["--proba", "prob_*"]
+LABEL = ["--label", "outcome"]
+
+
+@pytest.fixture
+def model(outcome_files):
+    """A saved calibrator with groups by site."""
+    assert (
+        run(["fit", "validation.csv", *SCORES, *LABEL, "--by", "site", "-o", "m.json", "-q"]) == 0
+    )
+    return calibrant.load("m.json")
+
+
+def test_a_fit_by_groups_is_that_of_the_arrays(model, outcome_files):
+    proba, labels, sites = outcome_files["validation"]
+    assert model.by_ == ("site",)
+    same = calibrant.GroupCalibration(classes=model.classes_).fit(proba, labels, by=sites)
+    np.testing.assert_allclose(
+        model.predict_proba(proba, by=sites), same.predict_proba(proba, by=sites), atol=1e-9
+    )
+
+
+def test_groups_are_applied_by_the_column_of_the_fit_or_another(model, outcome_files, capsys):
+    proba, _, sites = outcome_files["test"]
+    assert run(["apply", "m.json", "test.csv", *SCORES, "-o", "out.csv", "-q"]) == 0
+    table = np.genfromtxt("out.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    found = np.column_stack([table[f"p_{name}"] for name in ("cat", "dog", "owl")])
+    np.testing.assert_allclose(found, model.predict_proba(proba, by=sites), atol=1e-9)
+    assert run(["apply", "m.json", "test.csv", *SCORES, "-o", "b.csv", "-q", "--by", "site"]) == 0
+    assert run(["apply", "m.json", "test.csv", *SCORES, "-o", "b.csv", "--by", "place"]) == 2
+    assert "has no column 'place'" in capsys.readouterr().err
+
+
+def test_a_model_of_groups_is_evaluated_and_reported(model, outcome_files, capsys):
+    capsys.readouterr()
+    assert run(["evaluate", "test.csv", *SCORES, *LABEL, "--model", "m.json", "--json", "-q"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    proba, labels, sites = outcome_files["test"]
+    after = calibrant.evaluate(labels, model.predict_proba(proba, by=sites), classes=model.classes_)
+    assert result["after"]["log_loss"] == pytest.approx(after.log_loss)
+    assert (
+        run(["report", "test.csv", *SCORES, *LABEL, "--model", "m.json", "-o", "r.json", "-q"]) == 0
+    )
+
+
+def test_small_groups_are_suppressed(outcome_files, capsys):
+    capsys.readouterr()
+    command = ["evaluate", "test.csv", *SCORES, *LABEL, "--by", "site", "--json", "-q"]
+    assert run([*command, "--min-rows", "300"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["groups"] == []
+    assert result["suppressed"] == ["north", "south"]
+    assert run(command) == 0
+    assert json.loads(capsys.readouterr().out)["difference"]["p_value"] > 0

@@ -1,0 +1,26 @@
+"""Losses on the scale from 0 to 1, and labels of abstentions."""
+
+import numpy as np
+import pytest
+
+from calibrant.decisions._losses import abstention_label, is_text, scaled_losses
+
+
+def test_errors_are_losses_of_one():
+    losses, risk = scaled_losses("error", 0.1, np.array([0, 1]), np.array([0, 0]), 2)
+    assert (losses.tolist(), risk) == ([0.0, 1.0], 0.1)
+
+
+def test_costs_are_divided_by_the_largest():
+    cost = [[0, 10], [4, 0]]
+    losses, risk = scaled_losses(cost, 2.0, np.array([0, 0, 1]), np.array([0, 1, 0]), 2)
+    assert (losses.tolist(), risk) == ([0.0, 0.4, 1.0], 0.2)
+
+
+def test_labels_of_abstentions():
+    assert abstention_label(None, np.array([0, 1])) == -1
+    assert abstention_label(None, np.array(["a", "b"])) == ""
+    assert abstention_label("none", np.array(["a", "b"])) == "none"
+    assert is_text(np.array(["a"], dtype=object))
+    with pytest.raises(ValueError, match="abstain='unknown'"):
+        abstention_label("a", np.array(["a", "b"]))

@@ -1,0 +1,174 @@
+"""Run the code of the pages, and hold what it prints against what they say.
+
+python tools/run_pages.py [--write] [PAGE ...]
+
+A page is run from top to bottom in one namespace, in an empty folder: blocks of ``python``, blocks
+of ``console`` whose lines begin with ``$ calibrant`` or ``$ cat``, and hidden comments ``<!-- run
+... -->``, which make the data that a page speaks of. A block of ``text`` after a block is what it
+prints: words must be the same and numbers within 2%, because other versions of scikit-learn train
+slightly other models. ``--write`` writes these blocks anew, and takes the figures (.svg, .png) that
+a page saves into docs/images. A block of ``python needs: torch`` is left out where that package is
+not installed.
+"""
+
+import contextlib
+import importlib.util
+import io
+import os
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e-?\d+)?")
+_PIECE = re.compile(
+    r"^```(?P<kind>python|console|text)(?: needs: (?P<needs>[\w. ]+))?\n(?P<body>.*?)^```$"
+    r"|^<!-- run\n(?P<hidden>.*?)^-->$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a page: where it stands, what it is and what must be installed for it."""
+
+    line: int
+    kind: str
+    body: str
+    needs: tuple[str, ...] = ()
+    span: tuple[int, int] = (0, 0)
+
+    @property
+    def is_possible(self):
+        return all(importlib.util.find_spec(name) is not None for name in self.needs)
+
+
+def pages():
+    """All pages that have code: those of the manual, and README."""
+    paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [path for path in paths if blocks_of(path)]
+
+
+def blocks_of(path):
+    """The blocks of a page, in order."""
+    text = path.read_text(encoding="utf-8")
+    return [
+        Block(
+            text[: match.start("hidden" if match["hidden"] else "body")].count("\n"),
+            match["kind"] or "python",
+            match["hidden"] or match["body"],
+            tuple((match["needs"] or "").split()),
+            match.span("body"),
+        )
+        for match in _PIECE.finditer(text)
+    ]
+
+
+def run(path, *, optional=True):
+    """Run a page, in the present folder; pairs of what it says is printed, as a block, and what is.
+
+    Blocks that need what is not installed are left out, and with ``optional=False`` all that need
+    anything.
+    """
+    _make_figures_repeatable()
+    space, printed, pairs = {"__name__": "__main__"}, "", []
+    for block in blocks_of(path):
+        if not block.is_possible or (block.needs and not optional):
+            printed = None
+        elif block.kind == "text":
+            if printed is not None:
+                pairs.append((block, printed))
+        else:
+            printed = _run_block(block, path, space)
+    return pairs
+
+
+def _make_figures_repeatable():
+    """Draw SVG files without dates and random identifiers, with text that can be searched."""
+    if importlib.util.find_spec("matplotlib") is not None:
+        import matplotlib as mpl
+
+        os.environ.setdefault("SOURCE_DATE_EPOCH", "0")
+        mpl.rcParams.update({"svg.hashsalt": "calibrant", "svg.fonttype": "none"})
+
+
+def _run_block(block, path, space):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        if block.kind == "console":
+            for line in block.body.splitlines():
+                _run_line(line)
+        else:
+            source = (
+                "\n" * (block.line - 1) + block.body
+            )  # so that errors name the line of the page
+            exec(compile(source, str(path), "exec"), space)
+            if "matplotlib.pyplot" in sys.modules:
+                sys.modules["matplotlib.pyplot"].close("all")
+    return out.getvalue()
+
+
+def _run_line(line):
+    from calibrant.cli import run as run_command
+
+    words = shlex.split(line.removeprefix("$ "), comments=True)
+    if words[:1] == ["calibrant"]:
+        code = run_command(words[1:])
+        if code not in (0, 3):  # 3: an alarm
+            raise RuntimeError(f"exit code {code}: {line}")
+    elif words[:1] == ["cat"]:
+        print(Path(words[1]).read_text(encoding="utf-8"), end="")
+    elif words:
+        raise ValueError(f"not a command that pages may use: {line}")
+
+
+def agree(expected, printed):
+    """Whether a page says what is printed: the same words, and numbers within 2%."""
+    if _NUMBER.sub("#", expected).split() != _NUMBER.sub("#", printed).split():
+        return False
+    pairs = zip(_numbers(expected), _numbers(printed), strict=True)
+    return all(abs(a - b) <= 0.02 * max(abs(a), abs(b)) + 2e-3 for a, b in pairs)
+
+
+def _numbers(text):
+    return [float(number.replace(",", "")) for number in _NUMBER.findall(text)]
+
+
+def write(path):
+    """Write anew what the code of a page prints."""
+    text = path.read_text(encoding="utf-8")
+    for block, printed in reversed(run_aside(path, pictures=ROOT / "docs" / "images")):
+        start, end = block.span
+        lines = (line.rstrip() for line in printed.strip("\n").splitlines())
+        text = text[:start] + "\n".join(lines) + "\n" + text[end:]
+    path.write_text(text, encoding="utf-8")
+
+
+def run_aside(path, pictures=None):
+    """Run a page in a folder of its own, and take the pictures that it saves there."""
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            pairs = run(path)
+            for saved in sorted(Path().glob("*.[ps][nv]g")) if pictures else ():
+                shutil.copy(saved, pictures)
+            return pairs
+        finally:
+            os.chdir(here)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("MPLBACKEND", "agg")
+    paths = [Path(name).resolve() for name in sys.argv[1:] if name != "--write"]
+    for page in paths or pages():
+        if "--write" in sys.argv:
+            write(page)
+        else:
+            for block, printed in run_aside(page):
+                if not agree(block.body, printed):
+                    print(f"{page}:{block.line} says\n{block.body}and prints\n{printed}")
