@@ -382,7 +382,7 @@ def test_metadata_is_routed_to_estimator_and_splitter(iris):
         inner = LogisticRegression(max_iter=500).set_fit_request(sample_weight=True)
         model = CalibratedClassifier(inner, calibrant.TemperatureScaling(), cv=GroupKFold(5))
         model.fit(X, y, groups=groups, sample_weight=np.ones(len(y)))
-    assert len(model.estimators_) == 11
+    assert len(model.estimators_) == 16
 
 
 def test_a_pipeline_gets_weights_by_routing(iris):

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -67,21 +67,6 @@ def test_rows_that_are_held_out_once_cannot_be_scored_by_averages():
     assert holds_out_repeatedly(splits_of(RepeatedStratifiedKFold(n_splits=3, n_repeats=2)))
 
 
-def test_the_calibrator_is_fitted_on_averages_of_clones_that_did_not_see_the_row(digits):
-    X, _, y, _ = digits
-    bayes = GaussianNB(var_smoothing=0.1)
-    model = CalibratedClassifier(bayes, TemperatureScaling()).fit(X, y)
-    total = np.zeros((len(y), 10))
-    count = np.zeros(len(y))
-    folds = model._split(_Rows(y), {})
-    for train, test in combine_folds(list(folds), len(y)):
-        total[test] += bayes.fit(X[train], y[train]).predict_proba(X[test])
-        count[test] += 1
-    expected = TemperatureScaling().fit(total / count[:, None], y)
-    assert count.tolist() == [4] * len(y)
-    assert model.calibrator_.temperature_ == pytest.approx(expected.temperature_, rel=1e-6)
-
-
 class _Rows:
     """Labels by which rows are assigned to folds."""
 
@@ -91,18 +76,82 @@ class _Rows:
         self.codes = y
 
 
-def test_the_average_predicts_and_the_fit_on_all_rows_counts_three_times(digits):
+def held_out_proba(estimator, X, y, splits):
+    """Average of the probabilities that clones predict for rows they were not fitted on."""
+    total, count = np.zeros((len(y), 10)), np.zeros(len(y))
+    for train, test in splits:
+        total[test] += clone(estimator).fit(X[train], y[train]).predict_proba(X[test])
+        count[test] += 1
+    return total / count[:, None]
+
+
+def test_the_calibrator_is_fitted_on_averages_of_clones_that_did_not_see_the_row(digits):
+    X, _, y, _ = digits
+    bayes = GaussianNB(var_smoothing=0.1)
+    model = CalibratedClassifier(bayes, TemperatureScaling()).fit(X, y)
+    folds = list(model._split(_Rows(y), {}))
+    small = held_out_proba(bayes, X, y, combine_folds(folds, len(y)))
+    large = held_out_proba(bayes, X, y, folds)
+    share = 1.0 - model.estimator_weights_[:10].sum()
+    assert 0.0 < share < 1.0
+    expected = TemperatureScaling().fit((1 - share) * small + share * large, y)
+    assert model.calibrator_.temperature_ == pytest.approx(expected.temperature_, rel=1e-6)
+
+
+def test_the_weighted_average_of_small_and_large_fits_predicts(digits):
     X, new, y, _ = digits
     bayes = GaussianNB(var_smoothing=0.1)
     model = CalibratedClassifier(bayes, TemperatureScaling()).fit(X, y)
-    assert len(model.estimators_) == 11
+    weights = model.estimator_weights_
+    assert len(model.estimators_) == len(weights) == 16
+    share = 1.0 - weights[:10].sum()
+    np.testing.assert_allclose(weights[:10], (1 - share) / 10)
+    np.testing.assert_allclose(weights[10:15], share * (1 - share) / 5)
+    np.testing.assert_allclose(weights[15], share**2)
     whole = bayes.fit(X, y).predict_proba(new)
     np.testing.assert_array_equal(model.estimators_[-1].predict_proba(new), whole)
-    clones = [fitted.predict_proba(new) for fitted in model.estimators_[:-1]]
-    average = (np.sum(clones, axis=0) + 3 * whole) / 13
+    fits = [fitted.predict_proba(new) for fitted in model.estimators_]
+    average = np.tensordot(weights, fits, axes=1)
     calibrated = model.calibrator_.predict_proba(average) ** (1 / model.temperature_)
     expected = calibrated / calibrated.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(new), expected, atol=1e-9)
+
+
+class NeedsRows(ClassifierMixin, BaseEstimator):
+    """A classifier that finds the informative feature if it is fitted on enough rows."""
+
+    def fit(self, X, y):
+        self.classes_, self.n_rows_ = np.unique(y), len(y)
+        return self
+
+    def predict_proba(self, X):
+        labels = np.asarray(X)[:, 0 if self.n_rows_ > 400 else 1].astype(int)
+        return np.where(np.eye(3)[labels], 0.8, 0.1)
+
+
+def test_one_fit_predicts_if_the_classifier_needs_every_row():
+    y, noise = np.arange(600) % 3, np.random.default_rng(0).integers(0, 3, 600)
+    X = np.column_stack([np.where(np.arange(600) % 10, y, noise), noise])
+    model = CalibratedClassifier(NeedsRows(), TemperatureScaling()).fit(X, y)
+    assert model.estimator_weights_.tolist() == [1.0]
+    assert model.estimators_[0].n_rows_ == 600
+    assert model.temperature_ == 1.0
+    assert "One NeedsRows predicts" in model.explain()
+
+
+def test_rows_without_errors_do_not_make_the_average_certain():
+    y = np.arange(90) % 3
+    X = np.column_stack([y, np.random.default_rng(0).normal(size=(90, 5))])
+    forest = RandomForestClassifier(20, random_state=0)
+    model = CalibratedClassifier(forest).fit(X, y)
+    assert model.temperature_ > 0.5
+
+
+def test_clones_of_a_repeated_splitter_and_the_fit_on_all_rows_have_equal_weights(digits):
+    X, _, y, _ = digits
+    cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=3, random_state=0)
+    model = CalibratedClassifier(GaussianNB(), TemperatureScaling(), cv=cv).fit(X, y)
+    assert model.estimator_weights_.tolist() == [0.1] * 10
 
 
 @pytest.mark.parametrize(
@@ -192,13 +241,13 @@ def test_groups_stay_together_in_every_clone(digits):
     CalibratedClassifier(Spy(), TemperatureScaling(), cv=GroupKFold(5)).fit(
         numbered, y, groups=groups
     )
-    rows = [len(groups_of_clone) for groups_of_clone in seen]
-    assert len(seen) == 22
-    assert max(rows[:10] + rows[11:21]) < len(set(groups)) == rows[10] == rows[21]
+    rows = [len(groups_of_fit) for groups_of_fit in seen]
+    assert len(seen) == 32
+    assert rows.count(len(set(groups))) == 2  # the fits on all rows
 
 
 def test_explain_describes_the_average(digits):
     X, _, y, _ = digits
     text = CalibratedClassifier(GaussianNB(), TemperatureScaling()).fit(X, y).explain()
-    assert "The average of 11 fits of GaussianNB predicts" in text
+    assert "The weighted average of 16 fits of GaussianNB predicts" in text
     assert "The calibrator was fitted on average predictions for held-out rows" in text

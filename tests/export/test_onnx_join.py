@@ -174,7 +174,7 @@ def test_the_decision_function_of_two_classes_is_the_log_odds(tmp_path):
 def test_a_calibrated_classifier_asks_for_the_files_of_its_classifiers(tmp_path):
     X, y = load_iris(return_X_y=True)
     model = calibrant.CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
-    with pytest.raises(ValueError, match="has 11 fitted classifiers, but model= has 0 files"):
+    with pytest.raises(ValueError, match="has 16 fitted classifiers, but model= has 0 files"):
         export.to_onnx(model, tmp_path / "full.onnx")
     with pytest.raises(ValueError, match="ensemble=False"):
         export.to_onnx(model, tmp_path / "full.onnx", model="one.onnx")

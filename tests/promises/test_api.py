@@ -196,7 +196,7 @@ def test_s5_everything_that_is_fitted_explains_itself(features, digits):
     for calibrator, line in zip(pairs.calibrators_, lines[1:], strict=True):
         assert f"the temperature {calibrator.temperature_:.3g}" in line
     one = CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
-    assert one.explain().startswith("The average of 11 fits of GaussianNB predicts")
+    assert one.explain().startswith("The weighted average of 16 fits of GaussianNB predicts")
     assert one.explain().endswith(one.calibrator_.explain())
 
 
@@ -285,7 +285,7 @@ def test_s8_groups_reach_the_splitter_without_metadata_routing(patients):
     X, y, who = patients
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(5))
     model.fit(X, y, groups=who)
-    assert len(model.estimators_) == 10 + 1
+    assert len(model.estimators_) == 10 + 5 + 1
 
 
 def test_s8_groups_reach_the_splitter_by_metadata_routing(patients):

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant._crossfit.members import proba_of
 from calibrant._data.sample import ArraySample
-from calibrant._kernels.simplex import as_proba
+from calibrant._kernels.simplex import as_proba, effective_weights, log_losses
 from calibrant._typing import FloatArray, Inputs, IntArray
 from calibrant._validation import check_scores
 from calibrant.classifier._responses import SLACK, Response, Scorer
@@ -24,11 +24,13 @@ _FEWEST_FOLDS = 5
 """With fewer folds, clones that leave out two of them would be fitted on half of the rows or
 less."""
 
-_WHOLE_WEIGHT = 3.0
-"""Weight of the classifier that is fitted on all rows, relative to a clone. A larger weight is
-better for classifiers that need every row, and a smaller one for unstable classifiers such as
-trees. Among weights from 1 to 10, this weight had the lowest mean log-loss on the development data
-sets (benchmarks/default.py)."""
+_LOG_TEMPERATURE_SCALE = 0.5
+"""Standard deviation of a normal prior of log T when averages of different sizes are compared.
+Temperatures of rows without errors would be zero otherwise. Scales from 0.25 to infinity lead to
+equal log-losses on the development data sets (within 0.0005)."""
+
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Values of the share of large fits that are weighed by their likelihoods."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,19 +92,29 @@ def _as_proba(response: Scorer, scores: FloatArray, temperature: float) -> Float
 
 
 class AverageScores(NamedTuple):
-    """Out-of-fold probabilities of an ensemble and of its single clones.
+    """Out-of-fold probabilities of an ensemble, which are never predicted by fits on the row.
 
-    ``average`` is taken over the clones that were fitted without the row.
+    ``average`` is what the calibrator is fitted on. ``clone_average`` is the part of it that clones
+    without two folds predict, and ``pair_proba`` has averages of two of these clones.
     """
 
     rows: IntArray
     average: FloatArray
-    clone_rows: IntArray
-    clone_proba: FloatArray
+    clone_average: FloatArray
+    pair_rows: IntArray
+    pair_proba: FloatArray
     temperature: float
     least: float
-    inverse_size: float
-    """Mean over rows of one divided by the number of clones."""
+    share: float
+    """Weight of the large fits in ``average``."""
+
+    inverse_clones: float
+    """Mean over rows of one divided by the number of clones in ``clone_average``."""
+
+    @property
+    def inverse_size(self) -> float:
+        """Sum of the squared weights in ``average``."""
+        return (1.0 - self.share) ** 2 * self.inverse_clones + self.share**2
 
 
 def combine_folds(splits: Sequence[Split], n_rows: int) -> list[Split]:
@@ -130,27 +142,78 @@ def holds_out_repeatedly(splits: Sequence[Split]) -> bool:
     return len(tested) >= 2 * len(np.unique(tested))
 
 
-def average_parts(data: TrainingData, parts: Sequence[ScoredRows]) -> AverageScores:
-    """Average the out-of-fold probabilities of each row over the clones fitted without it."""
-    temperature = _clone_temperature(data, parts)
-    proba = [_as_proba(part.response, part.scores, temperature) for part in parts]
+def average_parts(
+    data: TrainingData, clones: Sequence[ScoredRows], folds: Sequence[ScoredRows]
+) -> AverageScores:
+    """Average the out-of-fold probabilities of each row.
+
+    ``clones`` were fitted without two folds and hold out each row several times. ``folds`` were
+    fitted without one fold, or are empty.
+    """
+    temperature = _clone_temperature(data, clones)
     total = np.zeros((len(data.y), len(data.classes)))
-    count = np.zeros(len(data.y))
-    for part, values in zip(parts, proba, strict=True):
-        total[part.rows] += values
+    last, count, pairs = total.copy(), np.zeros(len(data.y)), []
+    for part in clones:
+        proba = _as_proba(part.response, part.scores, temperature)
+        has_clone = count[part.rows] > 0
+        again = part.rows[has_clone]
+        pairs.append((again, (last[again] + proba[has_clone]) / 2.0))
+        last[part.rows] = proba
+        total[part.rows] += proba
         count[part.rows] += 1
     rows = np.flatnonzero(count)
     average = total[rows] / count[rows, None]
     least = _least_probability(average, data.n_rows)
+    average = _fill_zeros(average, least)
+    mixed, share = _mix_folds(data, rows, average, folds, (temperature, least))
     return AverageScores(
         rows=rows,
-        average=_fill_zeros(average, least),
-        clone_rows=np.concatenate([part.rows for part in parts]),
-        clone_proba=_fill_zeros(np.concatenate(proba), least),
+        average=mixed,
+        clone_average=average,
+        pair_rows=np.concatenate([pair_rows for pair_rows, _ in pairs]),
+        pair_proba=_fill_zeros(np.concatenate([proba for _, proba in pairs]), least),
         temperature=temperature,
         least=least,
-        inverse_size=float((1.0 / count[rows]).mean()),
+        share=share,
+        inverse_clones=float((1.0 / count[rows]).mean()),
     )
+
+
+def _mix_folds(
+    data: TrainingData,
+    rows: IntArray,
+    average: FloatArray,
+    folds: Sequence[ScoredRows],
+    scale: tuple[float, float],
+) -> tuple[FloatArray, float]:
+    """Mix the average of the clones with the fits without one fold; return the mixture's share.
+
+    The share is a posterior mean: shares are weighted by the out-of-fold likelihood of their
+    mixture after temperature scaling. It is rounded, so fits that hardly matter get no weight.
+    """
+    if not folds:
+        return average, 0.0
+    temperature, least = scale
+    single = np.empty_like(average)  # folds partition the rows
+    for part in folds:
+        single[part.rows] = _as_proba(part.response, part.scores, temperature)
+    single = _fill_zeros(single, least)
+    losses = np.array([_tempered_loss(data, rows, _mix(average, single, s)) for s in _SHARES])
+    likelihood = np.exp(losses.min() - losses)
+    share = round(float(likelihood @ _SHARES / likelihood.sum()), 2)
+    return _mix(average, single, share), share
+
+
+def _mix(small: FloatArray, large: FloatArray, share: float) -> FloatArray:
+    return (1.0 - share) * small + share * large
+
+
+def _tempered_loss(data: TrainingData, rows: IntArray, proba: FloatArray) -> float:
+    """Negative log-likelihood after temperature scaling, for an effective number of rows."""
+    sample = _sample_of(data, rows, proba)
+    fitted = TemperatureScaling(inputs="proba")._fit_checked(sample)
+    losses = log_losses(proba_of(fitted, proba, "proba"), data.codes[rows])
+    return float(effective_weights(sample.weight) @ losses)
 
 
 def _clone_temperature(data: TrainingData, parts: Sequence[ScoredRows]) -> float:
@@ -161,17 +224,29 @@ def _clone_temperature(data: TrainingData, parts: Sequence[ScoredRows]) -> float
         [check_scores(part.scores, inputs="logits", slack=SLACK) for part in parts]
     )
     rows = np.concatenate([part.rows for part in parts])
-    return _fit_temperature(data, rows, scores, "logits")
+    scaling = TemperatureScaling(inputs="logits")
+    return scaling._fit_checked(_sample_of(data, rows, scores)).temperature_
 
 
 def average_responses(
-    clones: Sequence[Scorer], whole: Response, scores: AverageScores
+    clones: Sequence[ScoredRows],
+    folds: Sequence[ScoredRows],
+    whole: Response,
+    scores: AverageScores,
 ) -> AveragedResponse:
-    """Return the ensemble that predicts: all clones, and the classifier fitted on all rows."""
-    weights = np.append(np.ones(len(clones)), _WHOLE_WEIGHT)
-    return AveragedResponse(
-        [*clones, whole], weights / weights.sum(), scores.temperature, scores.least
-    )
+    """Return the ensemble that predicts. Fits without weight are left out.
+
+    The large fits have the same weight together as in the out-of-fold average. This share applies
+    again between fits without one fold and the fit on all rows, which has no out-of-fold scores.
+    """
+    share = scores.share
+    small, large = ([part.response for part in parts] for parts in (clones, folds))
+    groups: list[tuple[list[Scorer], float]] = [([*small, whole], 1.0)]
+    if folds:
+        groups = [(small, 1.0 - share), (large, share * (1.0 - share)), ([whole], share**2)]
+    members = [(fit, total / len(fits)) for fits, total in groups for fit in fits if total > 0.0]
+    responses, weights = zip(*members, strict=True)
+    return AveragedResponse(responses, np.array(weights), scores.temperature, scores.least)
 
 
 def find_size_correction(
@@ -181,30 +256,33 @@ def find_size_correction(
 
     The calibrator was fitted on averages of a few clones, but more clones predict. A larger average
     is more accurate and less confident, so it needs a lower temperature. The logarithm of that
-    temperature is close to linear in the inverse size, the sum of the squared weights. Single
-    clones and averages determine two points of the line.
+    temperature is close to linear in the standard deviation of an average, which is proportional to
+    the root of the sum of its squared weights. Averages of two and of all held-out clones determine
+    the line.
     """
-    if scores.inverse_size >= 1.0:
+    pair_deviation, deviation = np.sqrt(0.5), np.sqrt(scores.inverse_clones)
+    if deviation >= pair_deviation:
         return 1.0
-    single, average = (
-        proba_of(calibrator, proba, "proba", columns=data.by_of(rows))
+    log_pairs, log_average = (
+        _log_temperature(data, rows, proba_of(calibrator, proba, "proba", columns=by))
         for proba, rows in (
-            (scores.clone_proba, scores.clone_rows),
-            (scores.average, scores.rows),
+            (scores.pair_proba, scores.pair_rows),
+            (scores.clone_average, scores.rows),
         )
+        for by in [data.by_of(rows)]
     )
-    log_single = np.log(_fit_temperature(data, scores.clone_rows, single, "proba"))
-    log_average = np.log(_fit_temperature(data, scores.rows, average, "proba"))
-    slope = (log_single - log_average) / (1.0 - scores.inverse_size)
-    return float(np.exp(slope * (float(weights @ weights) - scores.inverse_size)))
+    slope = max(log_pairs - log_average, 0.0) / (pair_deviation - deviation)
+    return float(np.exp(slope * (np.sqrt(weights @ weights) - np.sqrt(scores.inverse_size))))
 
 
-def _fit_temperature(
-    data: TrainingData, rows: IntArray, scores: FloatArray, inputs: Inputs
-) -> float:
+def _log_temperature(data: TrainingData, rows: IntArray, proba: FloatArray) -> float:
+    scaling = TemperatureScaling(_LOG_TEMPERATURE_SCALE, inputs="proba")
+    return float(np.log(scaling._fit_checked(_sample_of(data, rows, proba)).temperature_))
+
+
+def _sample_of(data: TrainingData, rows: IntArray, scores: FloatArray) -> ArraySample:
     weight = np.ones(len(rows)) if data.weight is None else data.weight[rows]
-    sample = ArraySample(scores, data.codes[rows], weight)
-    return TemperatureScaling(inputs=inputs)._fit_checked(sample).temperature_
+    return ArraySample(scores, data.codes[rows], weight)
 
 
 def without_rounding(proba: FloatArray) -> FloatArray:
