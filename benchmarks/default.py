@@ -344,8 +344,11 @@ def by_family(
 ) -> Iterator[str]:
     yield "| family | cases | " + " | ".join(METHODS) + " |"
     yield "| --- | ---: " + "| ---: " * len(METHODS) + "|"
-    for family in [*dict.fromkeys(case.family for case in results), "all"]:
+    families_ = list(dict.fromkeys(case.family for case in results))
+    for family in [*families_, "all"]:
         values = mean(table(results, family, field))
+        if family == "all" and mean is mean_absolute:  # signs of families must not cancel
+            values = np.mean([mean(table(results, one, field)) for one in families_], axis=0)
         n_cases = sum(family in (case.family, "all") for case in results)
         yield f"| {family} | {n_cases} | " + " | ".join(f"{v:.3f}" for v in values) + " |"
 

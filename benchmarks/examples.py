@@ -68,7 +68,7 @@ def table(measured: dict[str, Any], seeds: list[int]) -> str:
         lines.append(f"| `{name}` | {cells} |")
     note = (
         f"Test log-loss on scikit-learn's digits, mean over {len(seeds)} random splits into halves "
-        "(lower is better). In parentheses: mean confidence minus accuracy (0 is best)."
+        "(lower is better). Values in parentheses are mean confidence minus accuracy (0 is best)."
     )
     return "\n".join([*lines, "", note])
 
