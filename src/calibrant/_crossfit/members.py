@@ -22,6 +22,7 @@ from calibrant._kernels.blocks import CACHE_BLOCK, CALL_BLOCK, row_blocks
 from calibrant._kernels.simplex import as_proba, zero_absent
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant.base import BaseBinaryCalibrator, Calibrator
+from calibrant.base.new_scores import proba_of_present
 from calibrant.reductions import MulticlassToBinary
 
 _BLOCK_SHARE = 64
@@ -138,7 +139,7 @@ def _predict(
     fitted: Any, scores: FloatArray, inputs: str, columns: Sequence[AnyArray]
 ) -> FloatArray:
     if isinstance(fitted, Calibrator):
-        return fitted._present_proba_of(scores, *(columns if fitted._uses_columns else ()))
+        return proba_of_present(fitted, scores, *(columns if fitted._uses_columns else ()))
     out = np.zeros(scores.shape)
     # A classifier without classes_ has one column per class.
     known = getattr(fitted, "classes_", np.arange(scores.shape[1]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from calibrant._data.read import as_chunked, as_sample
 from calibrant._data.sample import Sample
 from calibrant._data.top_scores import TopScores
 from calibrant._kernels.blocks import CACHE_BLOCK, one_blas_thread, row_blocks
-from calibrant._kernels.simplex import as_proba, log_of, log_true_class, zero_absent
+from calibrant._kernels.simplex import as_proba, log_of, log_true_class
 from calibrant._optim.solution import Outcome
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import OptionScores, check_classes, check_fitted, check_option_inputs
@@ -29,7 +29,12 @@ from calibrant.base._declarations import Declarations
 from calibrant.base._impossible import warn_impossible
 from calibrant.base._output import FrameOutput
 from calibrant.base.description import describe_fit, describe_members, describe_settings
-from calibrant.base.new_scores import check_n_columns, check_new_scores, check_new_top_scores
+from calibrant.base.new_scores import (
+    check_n_columns,
+    check_new_scores,
+    check_new_top_scores,
+    proba_of_present,
+)
 from calibrant.base.outcome import warn_unless_converged
 from calibrant.base.training import TrainingSummary, summarize_training
 
@@ -208,14 +213,6 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     def _proba_of(self, scores: FloatArray) -> FloatArray:
         """Calibrated probabilities of a block of checked scores, (m, K)."""
 
-    def _present_proba_of(self, scores: FloatArray, *columns: AnyArray) -> FloatArray:
-        """`_proba_of`, with exactly 0 for options that the scores mark as absent.
-
-        ``columns`` are other columns of the same rows, for calibrators that use them.
-        """
-        predict: Callable[..., FloatArray] = self._proba_of
-        return zero_absent(predict(scores, *columns), scores)
-
     def _log_proba_of(self, scores: FloatArray) -> FloatArray:
         """Logarithms of the calibrated probabilities of a block of checked scores, (m, K)."""
         return log_of(self._proba_of(scores))
@@ -291,7 +288,8 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         Rows are transformed block by block, so the method needs little memory in addition to the
         output.
         """
-        out = self._predict_new(X, self.predict_proba, self._present_proba_of, self._proba_of_top)
+        of_rows = partial(proba_of_present, self)
+        out = self._predict_new(X, self.predict_proba, of_rows, self._proba_of_top)
         return _frames.wrapped(out, X, self.classes_, self._output)
 
     def predict_log_proba(self, X: ScoresLike) -> Any:
@@ -312,7 +310,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         """
         of_rows: Callable[[FloatArray], FloatArray] = self._log_proba_of
         if isinstance(X, OptionScores):  # -inf for absent options
-            of_rows = lambda scores: log_of(self._present_proba_of(scores))  # noqa: E731
+            of_rows = lambda scores: log_of(proba_of_present(self, scores))  # noqa: E731
         out = self._predict_new(X, self.predict_log_proba, of_rows, self._proba_of_top)
         return _frames.wrapped(out, X, self.classes_, self._output)
 
@@ -335,15 +333,15 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
                 "for each label, as in predict_proba(X) >= 0.5."
             )
 
+        def of_rows(scores: FloatArray) -> AnyArray:
+            # Round to the output dtype first, so ties are those of `predict_proba`.
+            proba = proba_of_present(self, scores).astype(_output_dtype(scores), copy=False)
+            return self.classes_[proba.argmax(axis=1)]
+
         def of_top(top: TopScores) -> AnyArray:
             return self.classes_[self._proba_of_top(top).labels[:, 0]]
 
-        return self._predict_new(X, self.predict, self._labels_of, of_top, (), self.classes_.dtype)
-
-    def _labels_of(self, scores: FloatArray) -> AnyArray:
-        # Round to the output dtype first, so ties are those of `predict_proba`.
-        proba = self._present_proba_of(scores).astype(_output_dtype(scores), copy=False)
-        return self.classes_[proba.argmax(axis=1)]
+        return self._predict_new(X, self.predict, of_rows, of_top, (), self.classes_.dtype)
 
     def _predict_new(
         self,

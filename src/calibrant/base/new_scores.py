@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._data.top_scores import TopScores
-from calibrant._kernels.simplex import ABSENT
+from calibrant._kernels.simplex import ABSENT, zero_absent
 from calibrant._typing import AnyArray, FloatArray, ScoresLike
 from calibrant._validation import (
     NEW_SCORE_HINTS,
@@ -108,3 +108,11 @@ def _check_names(reordered: Sequence[Any] | None, classes: AnyArray, X: ScoresLi
             f"({shortened(classes)}). Pass pandas.DataFrame(X, columns=[...]) with the names of "
             "the columns."
         )
+
+
+def proba_of_present(calibrator: Any, scores: FloatArray, *columns: AnyArray) -> FloatArray:
+    """Calibrated probabilities of a block, with exactly 0 for options marked as absent.
+
+    ``columns`` are other columns of the same rows, for calibrators that use them.
+    """
+    return zero_absent(calibrator._proba_of(scores, *columns), scores)

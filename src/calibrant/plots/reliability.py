@@ -44,6 +44,12 @@ BANDS = ("binomial", "resampling", "simultaneous", None)
 CURVES = ("bins", "isotonic")
 
 
+def _check_options(band: str | None, curve: str, level: float) -> None:
+    check_option(band, "band", BANDS)
+    check_option(curve, "curve", CURVES)
+    check_level(level)
+
+
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(GridDisplay):
     """Reliability diagram: observed frequency against predicted probability.
@@ -214,29 +220,25 @@ class ReliabilityDisplay(GridDisplay):
         """
         require_matplotlib()
         notion = as_notion(notion)
-        check_option(band, "band", BANDS)
-        check_option(curve, "curve", CURVES)
-        check_level(level)
+        _check_options(band, curve, level)
         binning = {"n_bins": 15 if n_bins is None else n_bins, "strategy": strategy, "bins": bins}
         rows: Any = {"sample_weight": sample_weight, "classes": classes, "inputs": inputs}
         rows["y_pred"] = y_pred
         claims, names = claims_of(notion, y_true, y_prob, **rows)
         claims = claims.effective()  # bands depend on the number of rows
-        both = (
-            [claims] if before is None else [claims, claims_of(notion, y_true, before, **rows)[0]]
-        )
+        others = [] if before is None else [claims_of(notion, y_true, before, **rows)[0]]
+        both = [claims, *others]
         tables = [bin_table(one, **binning) for one in both]
         is_merged = n_bins is None and bins is None and strategy == "uniform"
         drawn = [merge_small_bins(table) if is_merged else table for table in tables]
-        table_before, drawn_before = (*tables, None)[1], (*drawn, None)[1]
-        claim_names = notion.claim_names(names)
         ends = band_ends(band, claims, drawn[0], level, n_resamples, rng)
-        display = cls(tables[0], notion, claim_names, ends, level, table_before, names, name)
-        display.drawn, display.drawn_before = drawn[0], drawn_before
+        labels, table_before = notion.claim_names(names), (*tables, None)[1]
+        display = cls(tables[0], notion, labels, ends, level, table_before, names, name)
+        display.drawn, display.drawn_before = drawn[0], (*drawn, None)[1]
         if curve == "isotonic":
             curves = [fit_curve(notion, one, level, n_resamples, rng) for one in both]
             display.curve, display.curve_before = curves[0], (*curves, None)[1]
-        if band == "simultaneous" and curve == "bins":
+        elif band == "simultaneous":
             display.band_label = f"{100 * level:g}% confidence band"
         return display if ax is None else display.plot(ax)
 
