@@ -1,5 +1,5 @@
 """What `CalibrationMonitor` and its neighbours keep, on the probabilities of real networks with
-simulated labels, so that "honest" is exact.
+simulated labels, so that "calibrated" is exact.
 
     python benchmarks/monitoring.py --data ../shared/data
     python benchmarks/monitoring.py --data ../shared/data --only delays --runs 200
@@ -50,21 +50,21 @@ N_GROUPED, N_LATE = 5_000, 4_000
 FAMILIES = ("confidence", "class-wise", "temperature", "learned")
 
 
-def honest(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Points 1 and 2: honest streams of 20,000 rows, each family alone and all together."""
+def calibrated(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
+    """Points 1 and 2: calibrated streams of 20,000 rows, each family alone and all together."""
     titles = [*FAMILIES[:3], "these three", FAMILIES[3], "all four"]
     yield f"| network | reading | {' | '.join(titles)} |"
     yield "|---|---|" + "---|" * len(titles)
     for name in networks:
         network, rng = Network.of(load(folder, name)), np.random.default_rng(1)
-        fixed = honest_alarms(network, [[0], [1], [2], [0, 1, 2]], runs, rng)
-        learned = honest_alarms(network, [[3], [0, 1, 2, 3]], runs, rng)
+        fixed = calibrated_alarms(network, [[0], [1], [2], [0, 1, 2]], runs, rng)
+        learned = calibrated_alarms(network, [[3], [0, 1, 2, 3]], runs, rng)
         for i, reading in enumerate(("test", "detector")):
             cells = " | ".join([*fixed[i], *learned[i]])
             yield f"| {name} | {reading} | {cells} |"
 
 
-def honest_alarms(network: Network, parts: list[list[int]], runs: int, rng: Any) -> Any:
+def calibrated_alarms(network: Network, parts: list[list[int]], runs: int, rng: Any) -> Any:
     """How many streams ring, of how many, by reading and set of families."""
     weights = [network.weight(part) for part in parts]
     found = [
@@ -119,7 +119,7 @@ def find_drifts(network: Network, runs: int) -> dict[str, Any]:
 
 
 def ece_paths(proba: Any, runs: int) -> tuple[float, dict[str, list[Any]]]:
-    """Rolling ECE of drifting streams, and the limit that 5 % of honest ones of 20,000 rows
+    """Rolling ECE of drifting streams, and the limit that 5 % of calibrated ones of 20,000 rows
     exceed.
     """
     rng, paths = np.random.default_rng(12), {drift: [] for drift in DRIFTS}
@@ -165,21 +165,21 @@ def peers(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
         limit, found = watch_together(load(folder, name), runs)
         for drift, rows in found.items():
             cells = [shown(np.median(one), np.isinf(one).mean()) for one in rows]
-            if drift == HONEST:
+            if drift == CALIBRATED:
                 rung = [f"{np.isfinite(one).sum()} of {runs}" for one in rows]
                 cells = [rung[0], f"5 % (limit {limit:.4f}, set so)", rung[2]]
             yield f"| {name} | {drift} | {' | '.join(cells)} |"
 
 
-HONEST = "honest: alarms"
+CALIBRATED = "calibrated: alarms"
 
 
 def watch_together(proba: Any, runs: int) -> tuple[float, dict[str, Any]]:
-    """The limit of a rolling ECE that 5 % of the honest streams exceed, and rows until each of the
-    three rings, (3, runs) by drift.
+    """The limit of a rolling ECE that 5% of the calibrated streams exceed, and the rows until each
+    of the three raises an alarm, (3, runs) by drift.
     """
     rng = np.random.default_rng(13)
-    highest, rung = [], {drift: [] for drift in (HONEST, *DRIFTS)}
+    highest, rung = [], {drift: [] for drift in (CALIBRATED, *DRIFTS)}
     for _ in range(runs):
         p = proba[rng.integers(0, len(proba), HORIZON)]
         quiet = draw(p[:QUIET], rng)
@@ -191,7 +191,7 @@ def watch_together(proba: Any, runs: int) -> tuple[float, dict[str, Any]]:
             right = p.argmax(axis=1) == np.append(quiet, later)
             mapie = mapie_alarm(right[:QUIET], right[QUIET:])
             found.append((monitor_alarm(state, later, p[QUIET:]), path, mapie))
-        highest.append(max(before, rung[HONEST][-1][1].max()))
+        highest.append(max(before, rung[CALIBRATED][-1][1].max()))
     limit = float(np.quantile(highest, 1 - ALPHA))
     return limit, {
         drift: np.array([(ours, first_above(path, limit), mapie) for ours, path, mapie in found]).T
@@ -253,7 +253,7 @@ def binary(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
     yield "| drift | calibrant, e-detector | probcal |"
     yield "|---|---|---|"
     proba = load_labelled(folder / "kitti_1layernn_pycalib.npz")[1]
-    rng, rung = np.random.default_rng(14), {drift: [] for drift in (HONEST, *DRIFTS)}
+    rng, rung = np.random.default_rng(14), {drift: [] for drift in (CALIBRATED, *DRIFTS)}
     for _ in range(runs):
         p = proba[rng.integers(0, len(proba), HORIZON)]
         quiet = draw(p[:QUIET], rng)
@@ -265,7 +265,7 @@ def binary(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
     for drift, found in rung.items():
         rows = np.array(found).T
         cells = [shown(np.median(one), np.isinf(one).mean()) for one in rows]
-        if drift == HONEST:
+        if drift == CALIBRATED:
             cells = [f"{np.isfinite(one).sum()} of {runs}" for one in rows]
         yield f"| {drift} | {' | '.join(cells)} |"
 
@@ -361,7 +361,7 @@ def groups(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
 
 def late(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
     """Point 8: labels that come late, in an order that the forecasts decide, to all members; and
-    outcomes of a window of rows that are all alike, so that rows are honest one by one and far
+    outcomes of a window of rows that are all alike, so that rows are calibrated one by one and far
     from independent. 4,000 rows, a test at 5 %.
     """
     yield "| rows | runs | late, learned members | alike, `lag` of so many | alike, `lag=1` |"
@@ -378,7 +378,7 @@ def late(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
 
 
 def watch_late(most: int, rng: Any) -> bool:
-    """Whether honest rows ring whose labels come up to so many rows late, doubtful ones last."""
+    """Whether calibrated rows with late labels raise an alarm; unsure rows come last."""
     score = rng.uniform(0.55, 0.95, N_LATE)
     y = (rng.random(N_LATE) >= score).astype(int)
     delay = most * (1.0 - score) * rng.random(N_LATE)
@@ -399,7 +399,9 @@ def watch_alike(window: int, lag: int, rng: Any) -> bool:
 
 def score_drift(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
     """Point 10."""
-    yield "| reference rows | honest: alarmed in 20,000 rows | a class twice as frequent: rows |"
+    yield (
+        "| reference rows | calibrated: alarmed in 20,000 rows | a class twice as frequent: rows |"
+    )
     yield "|---|---|---|"
     proba, rng = load(folder, networks[0]), np.random.default_rng(6)
     likely = proba[:, 0] + 0.0
@@ -492,7 +494,7 @@ def speed(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
 
 
 PARTS = {
-    "honest": (honest, 1_000),
+    "calibrated": (calibrated, 1_000),
     "delays": (delays, 200),
     "peers": (peers, 60),
     "binary": (binary, 50),

@@ -1,4 +1,4 @@
-"""Is the top probability of `AutoCalibration` honest, and what does that cost? On real predictions
+"""Is the confidence of `AutoCalibration` calibrated, and what does that cost? On real predictions
 with 5,000 calibration rows.
 
     python benchmarks/top_probability.py --data ../shared/data \\
@@ -289,7 +289,7 @@ def report(first: dict[str, Means], averaged: dict[str, Means], draws: dict[str,
     }
     return "\n".join(
         [
-            "# Is the top probability honest?",
+            "# Calibration of the confidence",
             "",
             f"Made by `benchmarks/top_probability.py`: debiased confidence errors of {len(first)} "
             f"files of real predictions, calibrated on {N_ROWS:,} rows or as many as there are, "

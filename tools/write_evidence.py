@@ -259,7 +259,7 @@ def reproduction():
     "false alarms, detection delays and speed of `CalibrationMonitor`",
 )
 def monitoring():
-    alarms = table("monitoring", "honest")
+    alarms = table("monitoring", "calibrated")
     detector = [number(row["all four"]) for row in alarms if row["reading"] == "detector"]
     delays = table("monitoring", "delays")
     temperature = [number(row["ratio"]) for row in delays if row["drift"].startswith("temp")]

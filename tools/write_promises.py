@@ -24,8 +24,6 @@ simulations, which `.ci/run slow` runs.
 `tools/write_promises.py` writes this page.
 """
 
-_FINDINGS = re.compile(r"^((?:[wsatcq]_?\d+|b_d\d+|b\d+|d\d+(?:_\d+)?|section_9)_)+")
-
 
 class Promise(NamedTuple):
     """A sentence, and whether its test takes long."""
@@ -43,9 +41,7 @@ def promises_of(tree: ast.Module) -> Iterator[Promise]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             name = node.name.removeprefix("test_")
-            match = _FINDINGS.match(name)
-            called = match.group() if match else ""
-            words = name.removeprefix(called).replace("_", " ")
+            words = name.replace("_", " ")
             sentence = re.sub(r"\bpredict (proba|top)\b", r"predict_\1", words)
             is_slow = any("slow" in ast.unparse(mark) for mark in node.decorator_list)
             yield Promise(f"{sentence[0].upper()}{sentence[1:]}.", is_slow)

@@ -33,7 +33,7 @@ def install(folder, name, text):
 
 
 @pytest.mark.slow
-def test_b_a_year_of_weekly_files_and_a_letter_about_week_thirty(tmp_path, monkeypatch, rng):
+def test_a_year_of_weekly_files_and_a_letter_about_week_thirty(tmp_path, monkeypatch, rng):
     import pyarrow.parquet  # noqa: F401
 
     monkeypatch.chdir(tmp_path)

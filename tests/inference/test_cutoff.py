@@ -9,7 +9,7 @@ from calibrant.inference import cutoff_interval
 from calibrant.metrics import cutoff_calibration_error
 
 
-def test_j2_the_interval_holds_the_error_of_infinitely_many_rows(rng):
+def test_the_interval_holds_the_error_of_infinitely_many_rows(rng):
     for _ in range(100):
         score = rng.random(300)
         outcome = rng.random(300) < score**1.5

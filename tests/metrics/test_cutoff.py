@@ -20,7 +20,7 @@ def by_hand(outcome, score):
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 9, 80])
-def test_j2_it_is_the_maximum_over_all_intervals(rng, n_rows):
+def test_it_is_the_maximum_over_all_intervals(rng, n_rows):
     score = rng.random(n_rows).round(1)
     outcome = rng.random(n_rows) < score**2
     result = cutoff_calibration_error(outcome.astype(int), score, notion="class-1")

@@ -76,7 +76,7 @@ def lies(truth):
 
 
 @pytest.mark.slow
-def test_j1_the_truth_has_the_smallest_mean_error_and_ece_prefers_the_base_rate(rng):
+def test_the_truth_has_the_smallest_mean_error_and_ece_prefers_the_base_rate(rng):
     def errors(metric):
         truth = rng.random(200)
         y = (rng.random(200) < truth).astype(int)
@@ -90,7 +90,7 @@ def test_j1_the_truth_has_the_smallest_mean_error_and_ece_prefers_the_base_rate(
 
 
 @pytest.mark.slow
-def test_j1_the_truth_has_the_smallest_class_wise_error_of_ten_classes(rng):
+def test_the_truth_has_the_smallest_class_wise_error_of_ten_classes(rng):
     def excess():
         truth = rng.dirichlet(np.full(10, 0.5), 200)
         y = (truth.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1).clip(max=9)

@@ -178,7 +178,7 @@ def test_a_prediction_stays_within_what_the_residual_can_be():
     assert sum_gaps(block, np.array([0.5]), 1).variance[0] == pytest.approx(1.0, abs=1e-15)
 
 
-def test_b5_at_five_thousand_rows_it_is_at_most_twice_as_wide_as_for_a_fixed_sample():
+def test_at_five_thousand_rows_it_is_at_most_twice_as_wide_as_for_a_fixed_sample():
     variance = 5000 * 0.03  # of a network's top claim
     sums = GapSums(np.array([5000.0]), np.zeros(1), np.array([variance]))
     fixed = 1.96 * np.sqrt(variance) / 5000
@@ -186,7 +186,7 @@ def test_b5_at_five_thousand_rows_it_is_at_most_twice_as_wide_as_for_a_fixed_sam
 
 
 @pytest.mark.slow
-def test_b5_intervals_cover_the_mean_gap_at_all_times_together(rng):
+def test_intervals_cover_the_mean_gap_at_all_times_together(rng):
     n_runs, n_blocks, size = 400, 100, 50
     missed = np.zeros(n_runs, dtype=bool)
     sums, true = GapSums.zeros(n_runs), np.zeros(n_runs)
@@ -211,7 +211,7 @@ def test_many_large_values_help_each_other():
 
 
 @pytest.mark.slow
-def test_b6_the_share_of_false_discoveries_among_fifty_groups_is_at_most_alpha(rng):
+def test_the_share_of_false_discoveries_among_fifty_groups_is_at_most_alpha(rng):
     shares = []
     for _ in range(30):
         group = rng.integers(0, 50, 6_000)

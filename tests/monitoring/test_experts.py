@@ -171,7 +171,7 @@ def worst_outcomes(n_rows, score):
 
 @pytest.mark.parametrize("score", [0.51, 0.72, 0.97])
 @pytest.mark.parametrize("n_rows", [1, 2, 30, 100])
-def test_d_a_bin_loses_a_logarithm_to_the_best_constant_on_any_sequence(rng, score, n_rows):
+def test_a_bin_loses_a_logarithm_to_the_best_constant_on_any_sequence(rng, score, n_rows):
     coin = (rng.random(n_rows) < 0.3).astype(int)
     never, always = np.zeros(n_rows, dtype=int), np.ones(n_rows, dtype=int)
     for outcome in (never, always, coin, worst_outcomes(n_rows, score)):
@@ -222,7 +222,7 @@ def test_a_state_comes_back(rng):
     np.testing.assert_array_equal(again.hits, bins.hits)
 
 
-def test_d_calibeating_corrects_what_no_expert_can(rng):
+def test_calibeating_corrects_what_no_expert_can(rng):
     """Claims from 0.6 to 0.8 come true as often as a coin does: no map of the family has a dip."""
 
     def make(n_rows):

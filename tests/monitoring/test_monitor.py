@@ -58,7 +58,7 @@ def test_updates_of_any_size_give_the_evidence_of_one(stream):
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.02])
-def test_b7_four_shards_merged_are_one_pass(stream, tolerance):
+def test_four_shards_merged_are_one_pass(stream, tolerance):
     monitor = CalibrationMonitor(tolerance=tolerance, classes=range(4))
     monitor.update(*stream(300))
     y, proba = stream(1000, beta=0.7)
@@ -100,7 +100,7 @@ def test_class_names_survive():
     assert CalibrationMonitor.from_json(monitor.to_json()).classes.tolist() == ["cat", "dog"]
 
 
-def test_b11_the_state_of_a_thousand_classes_is_below_two_megabytes(rng):
+def test_the_state_of_a_thousand_classes_is_below_two_megabytes(rng):
     proba = rng.dirichlet(np.ones(1000), 20)
     for tolerance in (0.0, 0.02):
         monitor = CalibrationMonitor(tolerance=tolerance)
@@ -137,18 +137,18 @@ def state(stream):
     ],
     ids=str,
 )
-def test_b11_a_hostile_state_is_a_value_error(state, change):
+def test_a_hostile_state_is_a_value_error(state, change):
     with pytest.raises(ValueError, match=r"state|JSON|false_alarm"):
         CalibrationMonitor.from_json(json.dumps(state | change))
 
 
-def test_b11_a_state_cannot_ask_for_memory_that_it_does_not_fill(state):
+def test_a_state_cannot_ask_for_memory_that_it_does_not_fill(state):
     state["rule"]["lag"] = 10**12
     with pytest.raises(ValueError, match="lag"):
         CalibrationMonitor.from_json(json.dumps(state))
 
 
-def test_b11_learned_members_of_a_hostile_state_are_checked(stream):
+def test_learned_members_of_a_hostile_state_are_checked(stream):
     monitor = CalibrationMonitor(tolerance=0.0)
     monitor.update(*stream(30))
     state = json.loads(monitor.to_json())
@@ -157,14 +157,14 @@ def test_b11_learned_members_of_a_hostile_state_are_checked(stream):
         CalibrationMonitor.from_json(json.dumps(state))
 
 
-def test_b11_a_state_that_lacks_anything_is_a_value_error(state):
+def test_a_state_that_lacks_anything_is_a_value_error(state):
     for key in state:
         with pytest.raises(ValueError, match=r"state|JSON"):
             CalibrationMonitor.from_json(json.dumps({k: state[k] for k in state if k != key}))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "{", "[" * 100_000, '{"schema": NaN}'])
-def test_b11_what_is_no_state_is_a_value_error(text):
+def test_what_is_no_state_is_a_value_error(text):
     with pytest.raises(ValueError, match="not the JSON"):
         CalibrationMonitor.from_json(text)
 
@@ -190,13 +190,13 @@ def alarms(rng, n_runs, n_rows, beta, **options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["test", "detector"])
-def test_b1_b2_calibrated_streams_alarm_at_most_as_promised(rng, mode):
+def test_calibrated_streams_alarm_at_most_as_promised(rng, mode):
     share = alarms(rng, 120, 3000, 1.0, tolerance=0.0, mode=mode, horizon=3000)
     assert share <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 120)
 
 
 @pytest.mark.slow
-def test_b2_the_average_run_length_is_at_least_as_promised(rng):
+def test_the_average_run_length_is_at_least_as_promised(rng):
     lengths = []
     for _ in range(100):
         monitor = CalibrationMonitor(tolerance=0.0, arl=200.0, classes=range(4))
@@ -208,7 +208,7 @@ def test_b2_the_average_run_length_is_at_least_as_promised(rng):
 
 
 @pytest.mark.slow
-def test_b4_a_gap_of_the_tolerance_is_quiet_and_of_twice_that_is_found(rng):
+def test_a_gap_of_the_tolerance_is_quiet_and_of_twice_that_is_found(rng):
     def alarm_row(gap):
         score = rng.uniform(0.6, 0.95, 2500)
         y = (rng.random(2500) >= score - gap).astype(int)
@@ -225,7 +225,7 @@ def test_b4_a_gap_of_the_tolerance_is_quiet_and_of_twice_that_is_found(rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lag", [1, 10, 100])
-def test_b8_overlapping_horizons_do_not_raise_false_alarms(rng, lag):
+def test_overlapping_horizons_do_not_raise_false_alarms(rng, lag):
     def stream_of(n_rows):
         # Outcomes of rows of one window are the same: honest one by one, not independent.
         score = rng.uniform(0.55, 0.95, n_rows)
@@ -286,7 +286,7 @@ def test_weights_that_are_known_before_labels_keep_the_promise(rng):
     assert found / 100 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 100)
 
 
-def test_b7_groups_and_weights_of_four_shards_merged_are_those_of_one_pass(stream, rng):
+def test_groups_and_weights_of_four_shards_merged_are_those_of_one_pass(stream, rng):
     monitor = CalibrationMonitor(classes=range(4))
     y, proba = stream(300)
     monitor.update(y, proba, group=y % 3)
@@ -380,7 +380,7 @@ def test_an_average_run_length_of_overlapping_streams_needs_twice_the_threshold(
 
 
 @pytest.mark.slow
-def test_b8_the_run_length_of_overlapping_streams_is_at_least_as_promised(rng):
+def test_the_run_length_of_overlapping_streams_is_at_least_as_promised(rng):
     lengths = []
     for _ in range(60):
         monitor = CalibrationMonitor(tolerance=0.0, arl=150.0, lag=7, classes=[0, 1])

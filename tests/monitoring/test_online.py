@@ -32,7 +32,7 @@ def losses_of_a_mixture(rng, share, n_rows, *, is_adversary):
 
 @pytest.mark.parametrize("share", [0.0, 1 / 2000, 0.1])
 @pytest.mark.parametrize(("is_adversary", "n_runs"), [(False, 1000), (True, 100)])
-def test_d_the_regret_bounds_hold_on_random_and_adversarial_sequences(
+def test_the_regret_bounds_hold_on_random_and_adversarial_sequences(
     rng, share, is_adversary, n_runs
 ):
     for _ in range(n_runs):
@@ -52,21 +52,21 @@ def regret_to_an_adversary(rng, share, n_rows):
     return -online.saved_
 
 
-def test_d_against_an_adversary_it_loses_at_most_its_bound_to_the_deployed_forecast(rng):
+def test_against_an_adversary_it_loses_at_most_its_bound_to_the_deployed_forecast(rng):
     for share in (0.0, 1 / 2000):
         bound = np.log(6) - 59 * np.log1p(-share)
         assert regret_to_an_adversary(rng, share, 60) <= bound + 1e-9
 
 
 @pytest.mark.slow
-def test_d_a_hundred_adversarial_sequences_keep_the_bound(rng):
+def test_a_hundred_adversarial_sequences_keep_the_bound(rng):
     bound = np.log(6) - 24 * np.log1p(-1 / 2000)
     assert max(regret_to_an_adversary(rng, 1 / 2000, 25) for _ in range(100)) <= bound + 1e-9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 1 / 2000])
-def test_d_a_thousand_random_sequences_keep_the_bound(rng, share):
+def test_a_thousand_random_sequences_keep_the_bound(rng, share):
     for _ in range(1000):
         n_rows = int(rng.integers(1, 300))
         proba, y = rng.dirichlet(np.full(3, 0.5), n_rows), rng.integers(0, 3, n_rows)
@@ -145,7 +145,7 @@ def test_it_learns_the_temperature_of_an_overconfident_forecast(stream):
 
 
 @pytest.mark.slow
-def test_d_with_a_share_it_follows_a_change_better_than_without(stream):
+def test_with_a_share_it_follows_a_change_better_than_without(stream):
     gained = []
     for _ in range(5):
         parts = [stream(1500, beta) for beta in (1.0, 0.5, 1.0, 2.0)]

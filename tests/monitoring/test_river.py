@@ -43,14 +43,14 @@ def river_classifier():
 
 
 @pytest.mark.slow
-def test_d_the_checks_of_river_pass_on_a_recalibrated_classifier():
+def test_the_checks_of_river_pass_on_a_recalibrated_classifier():
     from river import checks
 
     checks.check_estimator(Recalibrated(river_classifier()))
 
 
 @pytest.mark.slow
-def test_d_the_log_loss_of_a_classifier_of_river_becomes_smaller():
+def test_the_log_loss_of_a_classifier_of_river_becomes_smaller():
     from river import datasets, metrics
 
     plain, calibrated = river_classifier(), Recalibrated(river_classifier())

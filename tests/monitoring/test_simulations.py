@@ -62,7 +62,7 @@ def shifted(proba, gap):
 
 
 @pytest.mark.slow
-def test_b1_b2_every_family_keeps_the_bound_alone_and_all_do_together(rng):
+def test_every_family_keeps_the_bound_alone_and_all_do_together(rng):
     shares = alarm_shares(make_members(0.0, N_ROWS), rng)
     assert len(shares) == 10  # confidence, class-wise, temperature, learned, all; two modes
     assert max(shares.values()) <= MOST
@@ -70,7 +70,7 @@ def test_b1_b2_every_family_keeps_the_bound_alone_and_all_do_together(rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.0, 0.02])
-def test_b4_within_the_tolerance_every_family_keeps_the_bound(rng, gap):
+def test_within_the_tolerance_every_family_keeps_the_bound(rng, gap):
     shares = alarm_shares(make_members(0.02, N_ROWS, n_classes=2), rng, gap)
     assert max(shares.values()) <= MOST
 
@@ -149,7 +149,7 @@ def delays(beta, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("temperature", [1.25, 1.5, 0.8])
-def test_b3_temperatures_are_found_in_two_thirds_of_the_rows(rng, temperature):
+def test_temperatures_are_found_in_two_thirds_of_the_rows(rng, temperature):
     plain, detector = delays(1 / temperature, rng)
     assert detector <= 2 / 3 * plain
     assert np.isfinite(detector)

@@ -29,7 +29,7 @@ def test_drift_rejects_other_classes_and_a_single_row(rng):
 
 
 @pytest.mark.slow
-def test_b10_the_level_holds_with_five_hundred_reference_rows(rng):
+def test_the_level_holds_with_five_hundred_reference_rows(rng):
     def alarms():
         drift = ScoreDrift(rng.dirichlet(np.full(10, 0.2), 500), horizon=5000)
         return drift.update(rng.dirichlet(np.full(10, 0.2), 5000)).alarm

@@ -54,7 +54,7 @@ class NeverFitted(GaussianNB):
 # W11: a name means the same map everywhere
 
 
-def test_w11_a_name_is_the_same_map_in_compare_and_by_itself(digits):
+def test_a_name_is_the_same_map_in_compare_and_by_itself(digits):
     proba, labels = digits
     rows = np.arange(len(labels))
     split = [(rows[::2], rows[1::2]), (rows[1::2], rows[::2])]
@@ -69,14 +69,14 @@ def test_w11_a_name_is_the_same_map_in_compare_and_by_itself(digits):
     np.testing.assert_allclose(named.mean[0, 1, 0], np.mean(losses), rtol=1e-12)
 
 
-def test_w11_a_name_is_the_same_map_inside_a_classifier(features):
+def test_a_name_is_the_same_map_inside_a_classifier(features):
     X, y = features
     named = CalibratedClassifier(GaussianNB(), "isotonic", cv=3).fit(X, y)
     given = CalibratedClassifier(GaussianNB(), calibrant.method("isotonic"), cv=3).fit(X, y)
     np.testing.assert_array_equal(named.predict_proba(X), given.predict_proba(X))
 
 
-def test_w11_obeying_the_error_of_a_named_method_gives_the_map_of_the_name(digits):
+def test_obeying_the_error_of_a_named_method_gives_the_map_of_the_name(digits):
     proba, labels = digits
     with pytest.raises(ValueError, match="Use MulticlassToBinary") as error:
         calibrant.method("isotonic").fit(proba, labels)
@@ -84,7 +84,7 @@ def test_w11_obeying_the_error_of_a_named_method_gives_the_map_of_the_name(digit
     assert f"MulticlassToBinary({advice}, " in str(error.value)
 
 
-def test_w11_compare_takes_a_list_of_calibrators_as_the_stack_does(digits):
+def test_compare_takes_a_list_of_calibrators_as_the_stack_does(digits):
     proba, labels = digits
     listed = [calibrant.TemperatureScaling(), "isotonic", calibrant.VectorScaling()]
     result = calibrant.compare(labels, proba, methods=listed, cv=2, metrics=["log_loss"])
@@ -100,7 +100,7 @@ def test_w11_compare_takes_a_list_of_calibrators_as_the_stack_does(digits):
 
 @pytest.mark.parametrize("notion", ["confidence", "top-label", "top-2-confidence", "within-top-2"])
 @pytest.mark.parametrize("name", ["spline", "histogram"])
-def test_w12_predict_is_the_highest_entry_of_predict_proba(digits, name, notion):
+def test_predict_is_the_highest_entry_of_predict_proba(digits, name, notion):
     proba, labels = digits
     model = calibrant.method(name, notion=notion).fit(proba, labels)
     out = model.predict_proba(proba)
@@ -108,7 +108,7 @@ def test_w12_predict_is_the_highest_entry_of_predict_proba(digits, name, notion)
     np.testing.assert_allclose(out.sum(axis=1), 1.0)
 
 
-def test_w12_accuracy_does_not_change_where_claims_stay_above_chance():
+def test_accuracy_does_not_change_where_claims_stay_above_chance():
     data = noisy_simplex(2000, 5, noise=0.5, rng=0)
     model = MulticlassToBinary(calibrant.PlattScaling(), notion="confidence")
     model.fit(data.proba, data.labels)
@@ -120,9 +120,7 @@ def test_w12_accuracy_does_not_change_where_claims_stay_above_chance():
     ("name", "notion", "lost"),
     [("spline", "confidence", 2), ("histogram", "top-label", 0), ("spline", "top-label", 143)],
 )
-def test_w12_on_cifar100_only_classes_claimed_at_chance_leave_the_top(
-    real_data, name, notion, lost
-):
+def test_on_cifar100_only_classes_claimed_at_chance_leave_the_top(real_data, name, notion, lost):
     """4.05 % and 1.21 % of the rows once left it, and accuracy fell from 0.7490 to 0.7463."""
     data = real_data("cifar100_resnet110_gupta")
     logits, labels = data["test_logits"], data["test_labels"]
@@ -138,7 +136,7 @@ def test_w12_on_cifar100_only_classes_claimed_at_chance_leave_the_top(
 # S1 to S15: the habits of a scikit-learn user
 
 
-def test_s1_a_calibrator_may_be_given_by_its_name(features):
+def test_a_calibrator_may_be_given_by_its_name(features):
     X, y = features
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y)
     assert type(model.calibrators_[0]) is calibrant.TemperatureScaling
@@ -148,17 +146,17 @@ def test_s1_a_calibrator_may_be_given_by_its_name(features):
     assert search.fit(X, y).best_params_["calibrator"] in ("platt", "temperature")
 
 
-def test_s1_an_unknown_name_is_an_error_before_anything_is_fitted(features):
+def test_an_unknown_name_is_an_error_before_anything_is_fitted(features):
     with pytest.raises(ValueError, match=r"Did you mean 'isotonic'\?"):
         CalibratedClassifier(NeverFitted(), "isotonc").fit(*features)
 
 
-def test_s3_prefit_names_the_frozen_estimator(features):
+def test_prefit_names_the_frozen_estimator(features):
     with pytest.raises(ValueError, match=r"FrozenEstimator\(estimator\)"):
         CalibratedClassifier(NeverFitted(), cv="prefit").fit(*features)
 
 
-def test_s3_obeying_the_hint_calibrates_the_fitted_estimator(features):
+def test_obeying_the_hint_calibrates_the_fitted_estimator(features):
     X, y = features
     fitted = GaussianNB().fit(X[::2], y[::2])
     model = CalibratedClassifier(FrozenEstimator(fitted), "temperature").fit(X[1::2], y[1::2])
@@ -166,7 +164,7 @@ def test_s3_obeying_the_hint_calibrates_the_fitted_estimator(features):
     assert model.calibrator_.temperature_ == pytest.approx(alone.temperature_)
 
 
-def test_s4_a_class_instead_of_an_instance_is_explained_before_fitting(features):
+def test_a_class_instead_of_an_instance_is_explained_before_fitting(features):
     with pytest.raises(
         TypeError, match=r"got the class TemperatureScaling\. Pass TemperatureScaling\(\)"
     ):
@@ -175,7 +173,7 @@ def test_s4_a_class_instead_of_an_instance_is_explained_before_fitting(features)
         CalibratedClassifier(GaussianNB).fit(*features)
 
 
-def test_s5_everything_that_is_fitted_explains_itself(features, digits):
+def test_everything_that_is_fitted_explains_itself(features, digits):
     proba, labels = digits
     for name in ("temperature", "vector", "histogram", "ensemble-temperature"):
         model = calibrant.method(name, notion="class-wise" if name == "histogram" else None)
@@ -200,17 +198,17 @@ def test_s5_everything_that_is_fitted_explains_itself(features, digits):
     assert one.explain().endswith(one.calibrator_.explain())
 
 
-def test_s10_a_regressor_is_called_one(features):
+def test_a_regressor_is_called_one(features):
     with pytest.raises(TypeError, match=r"LinearRegression is a regressor, but a classifier with"):
         CalibratedClassifier(LinearRegression()).fit(*features)
 
 
-def test_s14_one_class_is_shown_as_it_was_written(features):
+def test_one_class_is_shown_as_it_was_written(features):
     with pytest.raises(ValueError, match=r"of one class \('a'\)"):
         CalibratedClassifier(GaussianNB()).fit(features[0], np.full(len(features[0]), "a"))
 
 
-def test_s15_a_share_of_rows_is_held_out_for_the_calibrator(features):
+def test_a_share_of_rows_is_held_out_for_the_calibrator(features):
     X, y = features
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=0.25).fit(X, y)
     assert len(model.estimators_) == 1
@@ -223,14 +221,14 @@ def test_s15_a_share_of_rows_is_held_out_for_the_calibrator(features):
 # B D4: folds of one row
 
 
-def test_d4_folds_of_one_row_are_rejected_for_ensembles(features):
+def test_folds_of_one_row_are_rejected_for_ensembles(features):
     X, y = features
     model = CalibratedClassifier(NeverFitted(), "platt", cv=LeaveOneOut(), ensemble=True)
     with pytest.raises(ValueError, match=r"A fold has only one row.*Or pass ensemble=False"):
         model.fit(X, y)
 
 
-def test_d4_obeying_the_hint_gives_one_map_of_all_rows(features):
+def test_obeying_the_hint_gives_one_map_of_all_rows(features):
     X, y = features[0][:60], features[1][:60]
     model = CalibratedClassifier(
         LogisticRegression(), "temperature", cv=LeaveOneOut(), ensemble=False
@@ -241,7 +239,7 @@ def test_d4_obeying_the_hint_gives_one_map_of_all_rows(features):
 # B section 5, 7: the label of an average
 
 
-def test_b5_inside_a_classifier_too_predict_is_the_highest_entry(features):
+def test_inside_a_classifier_too_predict_is_the_highest_entry(features):
     X, y = features
     lifted = MulticlassToBinary(calibrant.HistogramBinning(n_bins=3), notion="top-label")
     model = CalibratedClassifier(RandomForestClassifier(20, random_state=0), lifted, cv=3)
@@ -281,14 +279,14 @@ class Folds:
         return 3
 
 
-def test_s8_groups_reach_the_splitter_without_metadata_routing(patients):
+def test_groups_reach_the_splitter_without_metadata_routing(patients):
     X, y, who = patients
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(5))
     model.fit(X, y, groups=who)
     assert len(model.estimators_) == 10 + 5 + 1
 
 
-def test_s8_groups_reach_the_splitter_by_metadata_routing(patients):
+def test_groups_reach_the_splitter_by_metadata_routing(patients):
     X, y, who = patients
     with config_context(enable_metadata_routing=True):
         model = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(3))
@@ -297,7 +295,7 @@ def test_s8_groups_reach_the_splitter_by_metadata_routing(patients):
     np.testing.assert_array_equal(routed, plain.fit(X, y, groups=who).predict_proba(X))
 
 
-def test_s8_a_number_of_folds_keeps_groups_together(patients):
+def test_a_number_of_folds_keeps_groups_together(patients):
     X, y, who = patients
     counted = CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y, groups=who)
     given = CalibratedClassifier(GaussianNB(), "temperature", cv=StratifiedGroupKFold(3))
@@ -307,7 +305,7 @@ def test_s8_a_number_of_folds_keeps_groups_together(patients):
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
-def test_s9_groups_reach_the_folds_inside_the_calibrator(patients, ensemble):
+def test_groups_reach_the_folds_inside_the_calibrator(patients, ensemble):
     X, y, who = patients
     inner = Folds()
     stack = calibrant.AutoCalibration(["temperature"], cv=inner)
@@ -318,7 +316,7 @@ def test_s9_groups_reach_the_folds_inside_the_calibrator(patients, ensemble):
     assert [len(np.unique(groups)) for groups in inner.seen] == sizes
 
 
-def test_s9_groups_reach_the_folds_of_stacks_and_averages(digits):
+def test_groups_reach_the_folds_of_stacks_and_averages(digits):
     proba, labels = digits
     who = np.arange(len(labels)) // 20
     folds = GroupKFold(3)
@@ -330,7 +328,7 @@ def test_s9_groups_reach_the_folds_of_stacks_and_averages(digits):
         assert np.isfinite(model.predict_proba(proba)).all()
 
 
-def test_s9_groups_are_dealt_whole_and_reach_the_folds_of_a_method_that_is_compared(digits):
+def test_groups_are_dealt_whole_and_reach_the_folds_of_a_method_that_is_compared(digits):
     proba, labels = digits
     who = np.arange(len(labels)) // 20
     inner = Folds()
@@ -342,7 +340,7 @@ def test_s9_groups_are_dealt_whole_and_reach_the_folds_of_a_method_that_is_compa
     assert sorted(group for part in held for group in part) == list(range(20))
 
 
-def test_s9_groups_decide_the_folds_of_a_gain(digits):
+def test_groups_decide_the_folds_of_a_gain(digits):
     proba, labels = digits
     who = np.arange(len(labels)) // 20
     one, other = (
@@ -352,7 +350,7 @@ def test_s9_groups_decide_the_folds_of_a_gain(digits):
     assert one == other
 
 
-def test_s9_groups_of_the_wrong_length_and_a_single_group_are_errors(digits):
+def test_groups_of_the_wrong_length_and_a_single_group_are_errors(digits):
     proba, labels = digits
     with pytest.raises(ValueError, match=r"groups must have shape \(400,\)"):
         calibrant.AutoCalibration().fit(proba, labels, groups=[1, 2])
@@ -364,7 +362,7 @@ def test_s9_groups_of_the_wrong_length_and_a_single_group_are_errors(digits):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_s11_a_calibrated_classifier_gives_frames_as_calibrators_do(features, kind):
+def test_a_calibrated_classifier_gives_frames_as_calibrators_do(features, kind):
     pytest.importorskip(kind)
     X, y = features
     names = np.array(["ant", "bee", "cat"])[y]
@@ -380,7 +378,7 @@ def test_s11_a_calibrated_classifier_gives_frames_as_calibrators_do(features, ki
 # S6, S7: scorers, and one set of names
 
 
-def test_s6_weights_reach_a_scorer_by_metadata_routing(features):
+def test_weights_reach_a_scorer_by_metadata_routing(features):
     X, y = features
     weight = np.where(y == 0, 3.0, 1.0)
     with config_context(enable_metadata_routing=True):
@@ -396,7 +394,7 @@ def test_s6_weights_reach_a_scorer_by_metadata_routing(features):
 
 
 @pytest.mark.parametrize("name", ["ece", "conf_ece", "ks", "ks_error", "brier", "log_loss"])
-def test_s7_a_metric_has_the_same_names_everywhere(digits, features, name):
+def test_a_metric_has_the_same_names_everywhere(digits, features, name):
     proba, labels = digits
     scored = calibrant.metrics.scorer(name)(GaussianNB().fit(*features), *features)
     assert np.isfinite(scored)
@@ -410,7 +408,7 @@ def test_s7_a_metric_has_the_same_names_everywhere(digits, features, name):
 
 
 @pytest.mark.parametrize("kwargs", [{"metric": "cw_ece"}, {"metric": "ks"}])
-def test_a3_only_ratios_of_weights_matter_in_a_consistency_test(digits, kwargs):
+def test_only_ratios_of_weights_matter_in_a_consistency_test(digits, kwargs):
     """Whole numbers are no exception: the p-value does not jump with the last digit."""
     proba, labels = digits
     weight = 1 + np.arange(len(labels)) % 3
@@ -420,7 +418,7 @@ def test_a3_only_ratios_of_weights_matter_in_a_consistency_test(digits, kwargs):
 
 
 @pytest.mark.parametrize("low", [0.5, 1.0])
-def test_a3_weights_are_what_a_row_counts(digits, low):
+def test_weights_are_what_a_row_counts(digits, low):
     proba, labels = digits
     weight = np.round(np.linspace(low, 1.5 + low, len(labels)), 1)
     result = calibrant.inference.consistency_test(
@@ -430,7 +428,7 @@ def test_a3_weights_are_what_a_row_counts(digits, low):
     assert result.statistic == pytest.approx(error, rel=1e-12)
 
 
-def test_a3_a_kernel_test_and_a_bootstrap_reject_unequal_weights(digits):
+def test_a_kernel_test_and_a_bootstrap_reject_unequal_weights(digits):
     proba, labels = digits
     weight, options = np.arange(len(labels)) % 3, {"n_resamples": 19, "rng": 0}
     interval = partial(calibrant.inference.bootstrap_interval, "brier_score")
@@ -442,7 +440,7 @@ def test_a3_a_kernel_test_and_a_bootstrap_reject_unequal_weights(digits):
         assert weighted == function(labels[present], proba[present], **options)
 
 
-def test_a9_logits_are_taken_by_tests_and_intervals(digits):
+def test_logits_are_taken_by_tests_and_intervals(digits):
     proba, labels = digits
     logits = np.log(np.maximum(proba, 1e-9)) + 3.0
     soft = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -460,7 +458,7 @@ def test_a9_logits_are_taken_by_tests_and_intervals(digits):
     )
 
 
-def test_a9_a_consistency_test_takes_a_notion(digits):
+def test_a_consistency_test_takes_a_notion(digits):
     proba, labels = digits
     test = calibrant.inference.consistency_test
     by_notion = test(labels, proba, notion="top-label", n_resamples=19, rng=0)
@@ -468,7 +466,7 @@ def test_a9_a_consistency_test_takes_a_notion(digits):
     assert (by_notion.statistic, by_notion.p_value) == (by_metric.statistic, by_metric.p_value)
 
 
-def test_a9_a_gain_takes_splits(digits):
+def test_a_gain_takes_splits(digits):
     proba, labels = digits
     splits = list(KFold(4).split(proba))
     gain = calibrant.inference.calibration_gain
@@ -485,7 +483,7 @@ def animals():
     return np.array(names)[data.labels], data.proba, names
 
 
-def test_a10_a_notion_may_name_a_class(animals):
+def test_a_notion_may_name_a_class(animals):
     labels, proba, names = animals
     codes = np.searchsorted(names, labels)
     for metric in (
@@ -500,7 +498,7 @@ def test_a10_a_notion_may_name_a_class(animals):
         )
 
 
-def test_a10_a_calibrator_and_a_test_may_name_a_class(animals):
+def test_a_calibrator_and_a_test_may_name_a_class(animals):
     labels, proba, names = animals
     codes = np.searchsorted(names, labels)
     named = MulticlassToBinary(calibrant.PlattScaling(), notion="class-owl", classes=names)
@@ -515,7 +513,7 @@ def test_a10_a_calibrator_and_a_test_may_name_a_class(animals):
     )
 
 
-def test_a10_a_name_that_is_no_class_is_an_error_with_a_suggestion(animals):
+def test_a_name_that_is_no_class_is_an_error_with_a_suggestion(animals):
     labels, proba, names = animals
     with pytest.raises(ValueError, match=r"Unknown class 'owls'. Did you mean 'owl'\?"):
         calibrant.metrics.ks_error(labels, proba, notion="class-owls", classes=names)
@@ -524,12 +522,12 @@ def test_a10_a_name_that_is_no_class_is_an_error_with_a_suggestion(animals):
 # A13: fields that explain themselves
 
 
-def test_a13_every_field_of_an_evaluation_is_explained():
+def test_every_field_of_an_evaluation_is_explained():
     said = calibrant.Evaluation.__doc__
     assert all(field.name in said for field in fields(calibrant.Evaluation))
 
 
-def test_a13_confidence_where_wrong_is_called_so(animals):
+def test_confidence_where_wrong_is_called_so(animals):
     labels, proba, names = animals
     table = str(calibrant.evaluate(labels, proba, classes=names))
     assert "mean confidence on errors" in table
@@ -537,7 +535,7 @@ def test_a13_confidence_where_wrong_is_called_so(animals):
 
 
 @pytest.mark.parametrize("name", sorted(set(calibrant.metrics.registry.__all__)))
-def test_a3_every_metric_takes_logits_and_weights(animals, name):
+def test_every_metric_takes_logits_and_weights(animals, name):
     labels, proba, names = animals
     metric, weight = getattr(calibrant.metrics, name), np.arange(len(labels)) % 3
     options = {"sample_weight": weight, "classes": names}
@@ -565,21 +563,21 @@ def public_functions_of_scores():
 
 
 @pytest.mark.parametrize("taken", list(public_functions_of_scores()))
-def test_a9_whatever_takes_truth_and_scores_takes_their_kind_and_their_classes(taken):
+def test_whatever_takes_truth_and_scores_takes_their_kind_and_their_classes(taken):
     if "class_axis" in taken:  # makes rows of arrays of more axes, whatever they hold
         return
     assert {"inputs", "classes"} <= set(taken)
     assert taken["inputs"].default == "proba"
 
 
-def test_a9_inputs_and_weights_walk_finds_the_functions_that_it_is_about():
+def test_inputs_and_weights_walk_finds_the_functions_that_it_is_about():
     found = {param.id for param in public_functions_of_scores()}
     assert len(found) >= 40
     wanted = {"inference.debiased_interval", "inference.validity_curve", "plots.ValidityDisplay"}
     assert {f"calibrant.{name}" for name in wanted | {"report.summarize", "compare"}} <= found
 
 
-def test_a9_decompositions_intervals_and_curves_take_logits(digits):
+def test_decompositions_intervals_and_curves_take_logits(digits):
     proba, labels = digits
     logits = np.log(np.maximum(proba, 1e-9)) + 3.0
     # The library's own softmax: another one differs in the last bit, which moves tied rows to
@@ -612,7 +610,7 @@ def test_a9_decompositions_intervals_and_curves_take_logits(digits):
         )
 
 
-def test_a9_rows_that_are_far_from_one_are_divided_by_their_owner_in_single_metrics(digits):
+def test_rows_that_are_far_from_one_are_divided_by_their_owner_in_single_metrics(digits):
     proba, labels = digits
     with pytest.raises(ValueError, match=r"Pass p / p.sum\(axis=1, keepdims=True\)"):
         calibrant.metrics.log_loss(labels, 0.7 * proba)
@@ -626,7 +624,7 @@ def test_a9_rows_that_are_far_from_one_are_divided_by_their_owner_in_single_metr
 REPORT = {"calibrator": calibrant.TemperatureScaling(), "n_resamples": 49}
 
 
-def test_a3_a_report_of_rows_of_weight_zero_is_that_of_the_others(digits):
+def test_a_report_of_rows_of_weight_zero_is_that_of_the_others(digits):
     proba, labels = digits[0][:200], digits[1][:200]
     weight, group = 3.0 * (np.arange(200) % 3 > 0), np.arange(200) % 2
     summarize, present = calibrant.report.summarize, weight > 0
@@ -640,7 +638,7 @@ def test_a3_a_report_of_rows_of_weight_zero_is_that_of_the_others(digits):
     assert "its proof counts rows" in calibrant.report.to_html(one)
 
 
-def test_a3_a_report_of_other_weights_leaves_out_what_draws_rows_and_says_so(digits):
+def test_a_report_of_other_weights_leaves_out_what_draws_rows_and_says_so(digits):
     proba, labels = digits
     weight = np.linspace(0.1, 1.9, len(labels))
     made = calibrant.report.summarize(labels, proba, sample_weight=weight, **REPORT)
@@ -657,7 +655,7 @@ def test_a3_a_report_of_other_weights_leaves_out_what_draws_rows_and_says_so(dig
     assert scaled.verdict == made.verdict
 
 
-def test_a3_rows_to_fit_on_may_have_weights_too(digits):
+def test_rows_to_fit_on_may_have_weights_too(digits):
     proba, labels = digits
     weight = np.arange(200) % 3
     rows = np.repeat(np.arange(200), weight)
@@ -669,7 +667,7 @@ def test_a3_rows_to_fit_on_may_have_weights_too(digits):
     assert made[0].guarantee is None
 
 
-def test_a3_the_command_line_takes_weights_of_a_report(tmp_path, capsys, monkeypatch):
+def test_the_command_line_takes_weights_of_a_report(tmp_path, capsys, monkeypatch):
     pytest.importorskip("typer")
     pandas = pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
@@ -684,7 +682,7 @@ def test_a3_the_command_line_takes_weights_of_a_report(tmp_path, capsys, monkeyp
     assert "--weight w" in found["code"]
 
 
-def test_a9_a_report_takes_rng_and_its_older_name_too():
+def test_a_report_takes_rng_and_its_older_name_too():
     data = noisy_simplex(60, 2, rng=0)
     made = partial(calibrant.report.summarize, data.labels, data.proba, **REPORT)
     one = made(rng=1).metrics
@@ -694,7 +692,7 @@ def test_a9_a_report_takes_rng_and_its_older_name_too():
         made(rng=1, random_state=1)
 
 
-def test_a9_functions_take_rng_and_compare_its_older_name_too(digits):
+def test_functions_take_rng_and_compare_its_older_name_too(digits):
     proba, labels = digits
     compare = partial(calibrant.compare, labels, proba, methods=["temperature"], cv=2)
     one, other = compare(rng=3), compare(random_state=3)

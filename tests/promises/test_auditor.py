@@ -57,12 +57,12 @@ def results(comparison):
     ]
 
 
-def test_t2_accumulators_take_logits():
+def test_accumulators_take_logits():
     found = MetricAccumulator(inputs="logits").update(TRUTH, np.log(PROBA + 1e-30)).compute()
     assert found.accuracy == evaluate(TRUTH, PROBA).accuracy
 
 
-def test_t4_accumulators_are_reset_added_and_shown_in_a_line():
+def test_accumulators_are_reset_added_and_shown_in_a_line():
     one = MetricAccumulator().update(TRUTH[:300], PROBA[:300])
     two = MetricAccumulator().update(TRUTH[300:], PROBA[300:])
     assert (one + two).compute().conf_ece == pytest.approx(evaluate(TRUTH, PROBA).conf_ece)
@@ -71,14 +71,14 @@ def test_t4_accumulators_are_reset_added_and_shown_in_a_line():
     assert one.update(TRUTH[300:], PROBA[300:]).compute() == two.compute()
 
 
-def test_a1_groups_have_intervals_that_hold_together_and_say_when_they_are_small():
+def test_groups_have_intervals_that_hold_together_and_say_when_they_are_small():
     found = evaluate(TRUTH, PROBA, by={"digit": TRUTH, "half": np.arange(600) // 300})
     assert len(found) == 20
     assert found["digit=3, half=1"].gap_low <= found["digit=3, half=1"].gap
     assert isinstance(found.too_small, tuple)
 
 
-def test_a2_months_are_evaluated_in_their_order_with_a_picture():
+def test_months_are_evaluated_in_their_order_with_a_picture():
     pytest.importorskip("matplotlib")
     month = np.array("2026-01", dtype="datetime64[M]") + np.arange(600) // 200
     display = plots.GroupDisplay.from_predictions(TRUTH, PROBA, by=month).plot()
@@ -86,37 +86,37 @@ def test_a2_months_are_evaluated_in_their_order_with_a_picture():
     assert texts == ["2026-01", "2026-02", "2026-03"]
 
 
-def test_a4_ordered_classes_have_a_score_and_notions():
+def test_ordered_classes_have_a_score_and_notions():
     assert metrics.ranked_probability_score([0], [[0.0, 1.0, 0.0]]) == 0.5
     error = metrics.expected_calibration_error(TRUTH, PROBA, notion="at-most-4")
     assert 0 < error < metrics.expected_calibration_error(TRUTH, PROBA)
 
 
-def test_a6_slope_and_intercept_have_intervals_and_reviewers_their_tests():
+def test_slope_and_intercept_have_intervals_and_reviewers_their_tests():
     line = inference.calibration_line(TRUTH, PROBA)
     assert line.slope.low < line.slope.estimate < line.slope.high < 1
     tests = (inference.spiegelhalter_test, inference.hosmer_lemeshow_test)
     assert all(test(TRUTH, PROBA).p_value < 0.001 for test in tests)
 
 
-def test_a12_rows_of_one_patient_are_drawn_together():
+def test_rows_of_one_patient_are_drawn_together():
     patient = np.arange(600) // 20
     options = {"groups": patient, "n_resamples": 20, "rng": 0}
     assert inference.bootstrap_interval("brier_score", TRUTH, PROBA, **options).low > 0
 
 
-def test_c1_results_are_html_in_a_notebook(results):
+def test_results_are_html_in_a_notebook(results):
     for result in results:
         assert result._repr_html_().startswith(("<table>", "<pre", "<iframe"))
 
 
-def test_c1_html_is_escaped():
+def test_html_is_escaped():
     found = evaluate(TRUTH, PROBA, by=np.where(TRUTH < 5, "<script>", "b"))
     assert "<script>" not in found._repr_html_()
     assert "&lt;script&gt;" in found._repr_html_()
 
 
-def test_c1_the_best_method_is_named_and_methods_are_told_apart(comparison):
+def test_the_best_method_is_named_and_methods_are_told_apart(comparison):
     assert comparison.best == "structured-vector"
     gain = comparison.difference("structured-vector", "temperature")
     back = comparison.difference("temperature", "structured-vector")
@@ -131,7 +131,7 @@ def test_c1_the_best_method_is_named_and_methods_are_told_apart(comparison):
         comparison.difference("temprature", "uncalibrated")
 
 
-def test_c4_no_repr_fills_a_screen(results):
+def test_no_repr_fills_a_screen(results):
     pytest.importorskip("matplotlib")
     shown = [
         *results,
@@ -144,14 +144,14 @@ def test_c4_no_repr_fills_a_screen(results):
         assert "\n" not in repr(result)
 
 
-def test_c4_a_report_saves_itself_in_the_form_that_the_path_says(results, tmp_path):
+def test_a_report_saves_itself_in_the_form_that_the_path_says(results, tmp_path):
     made = results[-1]
     for ending, form in (("html", report.to_html), ("md", report.to_markdown)):
         made.save(tmp_path / f"r.{ending}")
         assert (tmp_path / f"r.{ending}").read_text(encoding="utf-8") == form(made)
 
 
-def test_c5_an_array_of_axes_is_explained():
+def test_an_array_of_axes_is_explained():
     figure = pytest.importorskip("matplotlib.figure").Figure()
     display = plots.ReliabilityDisplay.from_predictions(TRUTH, PROBA)
     with pytest.raises(TypeError, match=r"got an array of 2. Pass one of them, such as ax=axes"):
@@ -160,7 +160,7 @@ def test_c5_an_array_of_axes_is_explained():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notion", ["confidence", "class-wise", "top-label"])
-def test_c2_legends_of_displays_that_stand_side_by_side_do_not_collide(notion):
+def test_legends_of_displays_that_stand_side_by_side_do_not_collide(notion):
     plt = pytest.importorskip("matplotlib.pyplot")
     data, plots = noisy_simplex(300, 3, rng=0), calibrant.plots
     figure, axes = plt.subplots(1, 2, figsize=(10, 5))
@@ -181,26 +181,26 @@ def test_c2_legends_of_displays_that_stand_side_by_side_do_not_collide(notion):
     plt.close(figure)
 
 
-def test_section_9_a_misspelt_notion_gets_a_suggestion():
+def test_a_misspelt_notion_gets_a_suggestion():
     with pytest.raises(
         ValueError, match=r"unknown notion 'clas-wise'; did you mean 'class-wise'\?"
     ):
         metrics.expected_calibration_error(TRUTH, PROBA, notion="clas-wise")
 
 
-def test_section_9_modules_list_their_public_names_only():
+def test_modules_list_their_public_names_only():
     for name in ("notions", "testing", "guarantees", "label_shift", "datasets", "binning"):
         module = getattr(calibrant, name)
         assert dir(module) == sorted(module.__all__)
 
 
-def test_section_9_the_docstring_names_what_there_is():
+def test_the_docstring_names_what_there_is():
     for name in ("CalibratedClassifier", "evaluate", "compare", "report", "inference"):
         assert f"``{name}``" in calibrant.__doc__
 
 
 @pytest.mark.slow
-def test_section_9_type_checkers_report_names_and_inputs_that_do_not_exist(tmp_path):
+def test_type_checkers_report_names_and_inputs_that_do_not_exist(tmp_path):
     pytest.importorskip("mypy")
     wrong = tmp_path / "wrong.py"
     wrong.write_text(
@@ -229,7 +229,7 @@ def gallery_snippets():
     return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 
-def test_c6_snippets_of_the_gallery_begin_with_imports_and_are_whole():
+def test_snippets_of_the_gallery_begin_with_imports_and_are_whole():
     for code in gallery_snippets():
         compile(code, "gallery.md", "exec")  # a bare return would not compile
         assert code.startswith(("import ", "from "))
@@ -238,7 +238,7 @@ def test_c6_snippets_of_the_gallery_begin_with_imports_and_are_whole():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", gallery_snippets())
-def test_c6_snippets_of_the_gallery_can_be_pasted(code):
+def test_snippets_of_the_gallery_can_be_pasted(code):
     plt = pytest.importorskip("matplotlib.pyplot")
     scope = {}
     exec(code, scope)  # our own page

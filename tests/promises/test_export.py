@@ -170,7 +170,7 @@ def tolerances(method, program, rows):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "method"), CASES)
-def test_a1_exported_calibrators_agree_on_real_predictions(name, method, real_data, tmp_path):
+def test_exported_calibrators_agree_on_real_predictions(name, method, real_data, tmp_path):
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     proba, labels = predictions(real_data, name)
     model = fitted_without_a_class(method, proba, labels)
@@ -231,7 +231,7 @@ def classifiers():
 @pytest.mark.parametrize("is_frozen", [False, True], ids=["cross-validated", "frozen"])
 @pytest.mark.parametrize("method", ["platt", "isotonic", "temperature"])
 @pytest.mark.parametrize("name", ["logistic", "forest", "naive-bayes", "pipeline"])
-def test_a3_the_24_conversions_are_right(name, method, is_frozen, tmp_path):
+def test_the_24_conversions_are_right(name, method, is_frozen, tmp_path):
     skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
     from sklearn.model_selection import cross_val_predict
 
@@ -260,7 +260,7 @@ def test_a3_the_24_conversions_are_right(name, method, is_frozen, tmp_path):
     assert label.tolist() == expected.argmax(axis=1).tolist()
 
 
-def test_a4_a_zipmap_is_rejected_with_the_option_that_removes_it(tmp_path):
+def test_a_zipmap_is_rejected_with_the_option_that_removes_it(tmp_path):
     skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
     X, y, _ = digits()
     base = classifiers()["naive-bayes"].fit(X, y)
@@ -270,7 +270,7 @@ def test_a4_a_zipmap_is_rejected_with_the_option_that_removes_it(tmp_path):
         export.to_onnx(model, tmp_path / "full.onnx", model=tmp_path / "base.onnx")
 
 
-def test_a4_a_network_of_pytorch_runs_with_its_calibrator_in_one_session(tmp_path):
+def test_a_network_of_pytorch_runs_with_its_calibrator_in_one_session(tmp_path):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("onnxscript", reason="torch.onnx.export needs onnxscript")
     X, y, new = digits()
@@ -290,7 +290,7 @@ def test_a4_a_network_of_pytorch_runs_with_its_calibrator_in_one_session(tmp_pat
     assert np.abs(proba - model.predict_proba(fresh[:2].astype(np.float64))).max() <= 1e-6
 
 
-def test_a4_a_booster_of_xgboost_runs_with_its_calibrator_in_one_session(tmp_path):
+def test_a_booster_of_xgboost_runs_with_its_calibrator_in_one_session(tmp_path):
     xgboost = pytest.importorskip("xgboost", reason="xgboost is not installed")
     tools = pytest.importorskip("onnxmltools", reason="onnxmltools is not installed")
     from onnxmltools.convert.common.data_types import FloatTensorType

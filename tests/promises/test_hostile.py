@@ -38,7 +38,7 @@ def command(capsys, *arguments, code=0):
 # Writing
 
 
-def test_d1_3_a_planted_link_is_not_followed(tmp_path):
+def test_a_planted_link_is_not_followed(tmp_path):
     victim, target = tmp_path / "victim", tmp_path / "model.json"
     victim.write_text("precious")
     (tmp_path / f".model.json.{os.getpid()}.part").symlink_to(victim)
@@ -48,7 +48,7 @@ def test_d1_3_a_planted_link_is_not_followed(tmp_path):
     assert not target.is_symlink()
 
 
-def test_d1_3_the_name_of_the_file_aside_cannot_be_foreseen(tmp_path):
+def test_the_name_of_the_file_aside_cannot_be_foreseen(tmp_path):
     seen = set()
     for _ in range(20):
         with written_aside(tmp_path / "out") as aside:
@@ -56,7 +56,7 @@ def test_d1_3_the_name_of_the_file_aside_cannot_be_foreseen(tmp_path):
     assert len(seen) == 20
 
 
-def test_d1_3_many_may_save_to_one_path_at_once(tmp_path):
+def test_many_may_save_to_one_path_at_once(tmp_path):
     path, errors = tmp_path / "model.json", []
 
     def save(text):
@@ -77,7 +77,7 @@ def test_d1_3_many_may_save_to_one_path_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
-def test_d1_6_a_file_that_is_overwritten_keeps_its_mode(mode, tmp_path):
+def test_a_file_that_is_overwritten_keeps_its_mode(mode, tmp_path):
     path = tmp_path / "model.json"
     path.write_text("old")
     path.chmod(mode)
@@ -98,7 +98,7 @@ def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_d1_10_a_signal_leaves_the_old_output_and_nothing_else(number, tmp_path):
+def test_a_signal_leaves_the_old_output_and_nothing_else(number, tmp_path):
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("this signal is ignored here, and by every process that is started from here")
     (tmp_path / "out").write_text("old")
@@ -160,13 +160,13 @@ def zeros(*shape):
     return {"array": "float64", "shape": list(shape), "order": "C", "data": data}
 
 
-def test_d1_1_an_array_without_entries_cannot_promise_columns(tmp_path):
+def test_an_array_without_entries_cannot_promise_columns(tmp_path):
     document = saved(calibrant.GaussianProcessCalibration(n_inducing=4), tmp_path)
     document["models"][-1]["fitted"]["draws_"] = zeros(0, 2**28)
     assert "GaussianProcessCalibration.draws_" in load_error(document, tmp_path)
 
 
-def test_d1_1_text_cannot_ask_for_room_that_it_does_not_fill(tmp_path):
+def test_text_cannot_ask_for_room_that_it_does_not_fill(tmp_path):
     document = saved(calibrant.TemperatureScaling(), tmp_path)
     names = [f"c{k}" for k in range(20_000)]
     wide = {"array": "text65536", "shape": [len(names)], "data": names}
@@ -185,14 +185,14 @@ def test_d1_1_text_cannot_ask_for_room_that_it_does_not_fill(tmp_path):
         (calibrant.StructuredScaling(), "coef_", (300, 3, 3), 3),
     ],
 )
-def test_d1_1_arrays_do_not_broadcast(calibrator, attribute, shape, n_classes, tmp_path):
+def test_arrays_do_not_broadcast(calibrator, attribute, shape, n_classes, tmp_path):
     document = saved(calibrator, tmp_path, n_classes)
     document["models"][-1]["fitted"][attribute] = zeros(*shape)
     reason = load_error(document, tmp_path)
     assert f"{type(calibrator).__name__}.{attribute} has shape" in reason
 
 
-def test_d1_2_nested_references_end(tmp_path):
+def test_nested_references_end(tmp_path):
     document = saved(calibrant.CrossFitted(calibrant.TemperatureScaling(), cv=2), tmp_path)
     last = document["models"][-1]
     for _ in range(20):
@@ -203,7 +203,7 @@ def test_d1_2_nested_references_end(tmp_path):
 
 
 @pytest.mark.parametrize("temperature", [-1.0, 0.0, True, 1e-300, 1e300, [1.0], "1"])
-def test_d1_18_a_temperature_is_a_positive_number_that_leaves_something(temperature, tmp_path):
+def test_a_temperature_is_a_positive_number_that_leaves_something(temperature, tmp_path):
     document = saved(calibrant.TemperatureScaling(), tmp_path)
     document["models"][-1]["fitted"]["temperature_"] = temperature
     assert "TemperatureScaling.temperature_ must be" in load_error(document, tmp_path)
@@ -212,7 +212,7 @@ def test_d1_18_a_temperature_is_a_positive_number_that_leaves_something(temperat
 @pytest.mark.parametrize(
     ("key", "value"), [("classes", [2, 1, 0]), ("classes", None), ("training", {"n_rows": 7})]
 )
-def test_d1_18_the_head_of_a_file_says_what_it_holds(key, value, tmp_path):
+def test_the_head_of_a_file_says_what_it_holds(key, value, tmp_path):
     document = saved(calibrant.TemperatureScaling(), tmp_path)
     document[key] = value
     noun = {"classes": "classes", "training": "training summary"}[key]
@@ -220,7 +220,7 @@ def test_d1_18_the_head_of_a_file_says_what_it_holds(key, value, tmp_path):
 
 
 @pytest.mark.parametrize("classes", [[0.0, 1.0, 1.0], [0.0, 1.0, np.inf]])
-def test_d1_18_classes_are_different_and_finite(classes, tmp_path):
+def test_classes_are_different_and_finite(classes, tmp_path):
     document = saved(calibrant.TemperatureScaling(), tmp_path)
     data = base64.b64encode(np.array(classes).tobytes()).decode()
     array = {"array": "float64", "shape": [3], "order": "C", "data": data}
@@ -228,13 +228,13 @@ def test_d1_18_classes_are_different_and_finite(classes, tmp_path):
     assert "classes_ must" in load_error(document, tmp_path)
 
 
-def test_d1_18_attributes_that_no_fit_sets_are_rejected(tmp_path):
+def test_attributes_that_no_fit_sets_are_rejected(tmp_path):
     document = saved(calibrant.TemperatureScaling(), tmp_path)
     document["models"][-1]["fitted"]["extra_"] = 1
     assert "'extra_' is not a fitted attribute" in load_error(document, tmp_path)
 
 
-def test_d1_18_bins_are_counted(tmp_path):
+def test_bins_are_counted(tmp_path):
     document = saved(calibrant.CanonicalBinning(n_bins=4), tmp_path)
     document["models"][-1]["fitted"]["n_bins_"] = 10**9
     assert "n_bins_ differs from the number of bins" in load_error(document, tmp_path)
@@ -275,7 +275,7 @@ def accuracy_of(path):
 
 
 @pytest.mark.parametrize("said", [[], ["--proba", "p_*"], ["--proba", "p_ape,p_mole,p_zebra"]])
-def test_d1_11_names_of_columns_decide_what_a_model_is_applied_to(said, files, capsys):
+def test_names_of_columns_decide_what_a_model_is_applied_to(said, files, capsys):
     proba, labels = files
     write_csv("permuted.csv", proba, labels, "p_mole,p_zebra,p_ape,y", order=(2, 0, 1))
     command(capsys, "apply", "m.json", "permuted.csv", "-o", "out.csv", *said)
@@ -283,7 +283,7 @@ def test_d1_11_names_of_columns_decide_what_a_model_is_applied_to(said, files, c
     assert accuracy_of("out.csv") == accuracy_of("straight.csv")
 
 
-def test_d1_11_class_names_of_an_archive_decide(files, capsys):
+def test_class_names_of_an_archive_decide(files, capsys):
     proba, _ = files
     order = [2, 0, 1]
     np.savez("permuted.npz", probs=proba[:, order], class_names=NAMES[order])
@@ -299,7 +299,7 @@ def test_d1_11_class_names_of_an_archive_decide(files, capsys):
 @pytest.mark.parametrize(
     "header", ["prob_zebra,prob_ape,prob_mole,y", "p_zebra, p_ape, p_mole, y", "zebra,ape,mole,y"]
 )
-def test_d1_12_columns_are_not_matched_by_the_alphabet(header, files, capsys):
+def test_columns_are_not_matched_by_the_alphabet(header, files, capsys):
     proba, labels = files
     write_csv("named.csv", proba, labels, header)
     for path in ("named.csv", "good.csv"):
@@ -308,7 +308,7 @@ def test_d1_12_columns_are_not_matched_by_the_alphabet(header, files, capsys):
     assert classes == [NAMES.tolist()] * 2
 
 
-def test_d1_12_what_names_do_not_say_is_asked_for(files, capsys):
+def test_what_names_do_not_say_is_asked_for(files, capsys):
     proba, labels = files
     write_csv("numbered.csv", proba, labels, "p_0,p_1,p_2,y")
     said = command(capsys, "evaluate", "numbered.csv", code=2).err
@@ -318,7 +318,7 @@ def test_d1_12_what_names_do_not_say_is_asked_for(files, capsys):
     assert json.loads(result.out) == json.loads(straight.out)
 
 
-def test_d1_13_the_command_of_a_report_is_complete_and_its_code_runs(files, capsys):
+def test_the_command_of_a_report_is_complete_and_its_code_runs(files, capsys):
     proba, labels = files
     write_csv("numbered.csv", proba, labels, "a b,c,d,truth y")
     said = ["--label", "truth y", "--proba", "a b,c,d", "--classes", "zebra,ape,mole"]
@@ -339,7 +339,7 @@ def test_d1_13_the_command_of_a_report_is_complete_and_its_code_runs(files, caps
     assert known["model"].classes_.tolist() == NAMES.tolist()
 
 
-def test_d1_17_a_model_of_logits_does_not_take_probabilities(files, capsys):
+def test_a_model_of_logits_does_not_take_probabilities(files, capsys):
     proba, labels = files
     model = calibrant.TemperatureScaling(inputs="logits", classes=NAMES)
     calibrant.save(model.fit(np.log(proba + 1e-9), labels), "z.json")
@@ -349,7 +349,7 @@ def test_d1_17_a_model_of_logits_does_not_take_probabilities(files, capsys):
     )
 
 
-def test_d1_17_a_model_does_not_take_columns_of_other_classes(files, capsys):
+def test_a_model_does_not_take_columns_of_other_classes(files, capsys):
     proba, labels = files
     for header in ("p_bus,p_car,p_van,y", "bus,car,van,y"):
         write_csv("other.csv", proba, labels, header)
@@ -362,7 +362,7 @@ def test_d1_17_a_model_does_not_take_columns_of_other_classes(files, capsys):
 
 
 @pytest.mark.parametrize("name", ["id", "fold", "prediction", "ID", "y_pred"])
-def test_d1_17_some_names_are_no_labels(name, files, capsys):
+def test_some_names_are_no_labels(name, files, capsys):
     proba, labels = files
     write_csv("odd.csv", proba, labels, f"p_zebra,p_ape,p_mole,{name}")
     assert "The label column is ambiguous" in command(capsys, "evaluate", "odd.csv", code=2).err
@@ -387,7 +387,7 @@ def test_arrays_of_other_names_are_understood(scores, labels, files, capsys):
 
 
 @pytest.mark.parametrize("name", ["fit", "report"])
-def test_d1_7_the_input_is_not_overwritten(name, files, capsys):
+def test_the_input_is_not_overwritten(name, files, capsys):
     os.link("good.csv", "also.html")
     with open("good.csv") as file:
         before = file.read()
@@ -398,7 +398,7 @@ def test_d1_7_the_input_is_not_overwritten(name, files, capsys):
         assert file.read() == before
 
 
-def test_d1_8_what_is_calibrated_is_not_calibrated_again(files, capsys):
+def test_what_is_calibrated_is_not_calibrated_again(files, capsys):
     command(capsys, "apply", "m.json", "good.csv", "-o", "out.csv")
     said = command(capsys, "apply", "m.json", "out.csv", "-o", "twice.csv", code=2).err
     assert "so it was written by calibrant apply and is calibrated already" in said
@@ -407,7 +407,7 @@ def test_d1_8_what_is_calibrated_is_not_calibrated_again(files, capsys):
         assert once.read() == twice.read()
 
 
-def test_d1_9_numbers_that_are_names_keep_their_zeros(files, capsys):
+def test_numbers_that_are_names_keep_their_zeros(files, capsys):
     proba, labels = files
     rows = [f"{label},{k:05d},{k}" for k, label in enumerate(labels)]
     write_csv("zip.csv", proba, rows, "p_zebra,p_ape,p_mole,y,zip,count")
@@ -420,7 +420,7 @@ def test_d1_9_numbers_that_are_names_keep_their_zeros(files, capsys):
 # Text of others
 
 
-def test_d1_4_escape_sequences_do_not_reach_the_terminal(files, capsys):
+def test_escape_sequences_do_not_reach_the_terminal(files, capsys):
     proba, labels = files
     write_csv("\x1b[2J.csv", proba, labels, "p_\x1b[31mred,p_ape,p_mole,\x07y")
     for arguments in (
@@ -437,7 +437,7 @@ def test_d1_4_escape_sequences_do_not_reach_the_terminal(files, capsys):
 
 
 @pytest.mark.parametrize("ending", ["md", "html"])
-def test_d1_5_a_name_with_a_line_break_is_no_line_of_code(ending, files, capsys):
+def test_a_name_with_a_line_break_is_no_line_of_code(ending, files, capsys):
     os.rename("good.csv", "x\nimport os # \u2028.csv")
     command(
         capsys, "report", "x\nimport os # \u2028.csv", "-m", "identity", "-o", f"report.{ending}"
@@ -448,7 +448,7 @@ def test_d1_5_a_name_with_a_line_break_is_no_line_of_code(ending, files, capsys)
     assert "\x1b" not in text
 
 
-def test_d1_4_class_names_are_written_out_in_markdown(capsys):
+def test_class_names_are_written_out_in_markdown(capsys):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 200)
     names = np.array(["a\x1b[31m", "b\u202e", "c\nd"])
@@ -492,7 +492,7 @@ def test_a_head_that_contradicts_its_archive_is_rejected(files, capsys):
     assert "its header declares 8,589,934,592" in command(capsys, "evaluate", "lie.npz", code=2).err
 
 
-def test_d1_19_many_equal_rows_are_not_unpacked_at_once(files, capsys):
+def test_many_equal_rows_are_not_unpacked_at_once(files, capsys):
     n_rows = 50_000_000
     table = pa.table({"p_a": np.full(2**20, 0.5), "p_b": np.full(2**20, 0.5), "y": ["a"] * 2**20})
     with pa_parquet.ParquetWriter("equal.parquet", table.schema) as writer:
@@ -502,12 +502,12 @@ def test_d1_19_many_equal_rows_are_not_unpacked_at_once(files, capsys):
     assert "but declares" in said
 
 
-def test_d1_20_a_text_column_is_no_weight(files, capsys):
+def test_a_text_column_is_no_weight(files, capsys):
     said = command(capsys, "evaluate", "good.csv", "--label", "y", "--weight", "y", code=2).err
     assert "Column 'y' must contain numbers, but contains text" in said
 
 
-def test_d1_20_lists_are_no_labels(files, capsys):
+def test_lists_are_no_labels(files, capsys):
     proba, _ = files
     columns = {f"p_{name}": proba[:, k] for k, name in enumerate(NAMES)}
     pa_parquet.write_table(pa.table({**columns, "y": [[1]] * len(proba)}), "lists.parquet")
@@ -516,7 +516,7 @@ def test_d1_20_lists_are_no_labels(files, capsys):
 
 
 @pytest.mark.parametrize("place", range(6, 126, 3))
-def test_d1_20_a_damaged_head_of_an_array_is_one_line(place, files, capsys):
+def test_a_damaged_head_of_an_array_is_one_line(place, files, capsys):
     np.save("a.npy", files[0])
     np.save("labels.npy", np.zeros(300, int))
     with open("a.npy", "r+b") as file:
@@ -527,7 +527,7 @@ def test_d1_20_a_damaged_head_of_an_array_is_one_line(place, files, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_d1_21_arrays_become_tables(files, capsys):
+def test_arrays_become_tables(files, capsys):
     proba, _ = files
     np.save("a.npy", proba)
     np.savez("b.npz", probs=proba)
@@ -538,7 +538,7 @@ def test_d1_21_arrays_become_tables(files, capsys):
 
 
 @pytest.mark.parametrize("labels", [["01", "02"], ["True", "False"], ["1.0", "2.0"]])
-def test_d1_22_labels_of_any_spelling_are_read(labels, files, capsys):
+def test_labels_of_any_spelling_are_read(labels, files, capsys):
     proba = np.column_stack([files[0][:, 0], 1 - files[0][:, 0]])
     spelt = np.array(labels)[np.arange(300) % 2]
     lines = [f"{a},{b},{y}" for (a, b), y in zip(proba.tolist(), spelt, strict=True)]
@@ -547,7 +547,7 @@ def test_d1_22_labels_of_any_spelling_are_read(labels, files, capsys):
     command(capsys, "evaluate", "spelt.csv", "--classes", ",".join(labels))
 
 
-def test_d1_23_a_large_file_may_have_line_ends_in_quotes(files, capsys):
+def test_a_large_file_may_have_line_ends_in_quotes(files, capsys):
     proba, labels = files
     rows = [f'{label},"two\nlines {"x" * 40_000}"' for label in labels]
     write_csv("large.csv", proba, rows, "p_zebra,p_ape,p_mole,y,note")
@@ -588,7 +588,7 @@ def test_the_page_of_hostile_files_lists_every_case():
         assert f"| {case.name} |" in page, case.name
 
 
-def test_d1_16_warnings_of_other_threads_are_not_taken():
+def test_warnings_of_other_threads_are_not_taken():
     class Talking(calibrant.Identity):
         def _fit(self, sample):
             warnings.warn("of another thread", UserWarning, stacklevel=1)
@@ -603,7 +603,7 @@ def test_d1_16_warnings_of_other_threads_are_not_taken():
 
 
 @pytest.mark.slow
-def test_d1_19_tests_of_many_rows_look_at_a_part():
+def test_tests_of_many_rows_look_at_a_part():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(2), 60_000)
     labels = calibrant.datasets.draw_labels(proba, rng=rng)

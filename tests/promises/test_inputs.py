@@ -74,7 +74,7 @@ def test_masked_entries_are_missing_in_scores_labels_weights_and_groups(data):
     assert evaluate(np.ma.masked_array(y), np.ma.masked_array(p)).log_loss == right
 
 
-def test_w10_a_missing_label_that_numpy_made_text_is_rejected():
+def test_a_missing_label_that_numpy_made_text_is_rejected():
     text = np.array(["a", "b", np.nan])
     assert text[2] == "nan"
     for labels in (text, np.array(["a", "b", "<NA>"]), np.array(["a", "b", "NaT"])):
@@ -85,7 +85,7 @@ def test_w10_a_missing_label_that_numpy_made_text_is_rejected():
     assert evaluate(text, np.eye(3), classes=["a", "b", "nan"]).accuracy == 1.0
 
 
-def test_w10_a_classifier_rejects_missing_labels_too(rng):
+def test_a_classifier_rejects_missing_labels_too(rng):
     X, y = rng.normal(size=(60, 2)), np.array(["a", "b"])[np.arange(60) % 2]
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=2)
     for missing in ([np.nan, *y[1:]], np.array([None, *y[1:]], dtype=object)):
@@ -112,7 +112,7 @@ def test_missing_groups_are_rejected_with_their_row(data):
     "spelling",
     ["{}", "p_{}", "P({})", "{}_prob", "prob.{}", "p({})/1", "class {}", "('p', '{}')"],
 )
-def test_w2_a_name_is_read_whatever_stands_around_it(data, spelling):
+def test_a_name_is_read_whatever_stands_around_it(data, spelling):
     p, y, right = data
     names = [spelling.format(name) for name in LEVELS]
     assert evaluate(LEVELS[y], moved(p, names)).log_loss == pytest.approx(right, rel=1e-12)
@@ -121,14 +121,14 @@ def test_w2_a_name_is_read_whatever_stands_around_it(data, spelling):
 
 
 @pytest.mark.parametrize("spelling", ["{}", "p{}", "class{}", "c_{}", "P({})", "{}.0", "0{}"])
-def test_w2_a_number_is_read_whatever_stands_before_it(data, spelling):
+def test_a_number_is_read_whatever_stands_before_it(data, spelling):
     p, y, right = data
     names = [spelling.format(k) for k in range(3)]
     assert evaluate(y, moved(p, names)).log_loss == pytest.approx(right, rel=1e-12)
     assert evaluate(y.astype(np.uint8), moved(p, names)).log_loss == pytest.approx(right)
 
 
-def test_w10_columns_that_count_from_one_do_not_say_that_labels_do(data):
+def test_columns_that_count_from_one_do_not_say_that_labels_do(data):
     p, y, _ = data
     frame, seen = pandas.DataFrame(p, columns=["p1", "p2", "p3"]), y > 0
     assert evaluate(y, frame) == evaluate(y, p)
@@ -137,7 +137,7 @@ def test_w10_columns_that_count_from_one_do_not_say_that_labels_do(data):
     assert evaluate(y + 1, frame) == evaluate(y, p)
 
 
-def test_w2_columns_of_two_levels_are_read(data):
+def test_columns_of_two_levels_are_read(data):
     p, y, right = data
     names = pandas.MultiIndex.from_product([["p"], LEVELS])
     assert evaluate(LEVELS[y], pandas.DataFrame(p, columns=names)).log_loss == right
@@ -147,13 +147,13 @@ def test_w2_columns_of_two_levels_are_read(data):
     "names", [[True, False], ["True", "False"], ["TRUE", "FALSE"], ["1", "0"], ["p1", "p0"]]
 )
 @pytest.mark.parametrize("kind", [bool, int])
-def test_w2_truth_values_are_read_by_name(binary, names, kind):
+def test_truth_values_are_read_by_name(binary, names, kind):
     score, y, right = binary
     frame = pandas.DataFrame(np.column_stack([score, 1 - score]), columns=names)
     assert evaluate(y.astype(kind), frame).log_loss == pytest.approx(right, rel=1e-9)
 
 
-def test_w2_labels_that_are_bytes_numbers_or_dates_are_read_by_name(data):
+def test_labels_that_are_bytes_numbers_or_dates_are_read_by_name(data):
     p, y, right = data
     for labels, names in (
         (LEVELS[y].astype("S"), LEVELS),
@@ -167,28 +167,28 @@ def test_w2_labels_that_are_bytes_numbers_or_dates_are_read_by_name(data):
         assert found.log_loss == pytest.approx(right, rel=1e-12)
 
 
-def test_w2_more_columns_than_the_type_of_the_labels_counts(rng):
+def test_more_columns_than_the_type_of_the_labels_counts(rng):
     p = rng.dirichlet(np.ones(300), 20)
     frame = pandas.DataFrame(p, columns=[f"p_{k}" for k in range(300)])
     labels = np.arange(20, dtype=np.uint8)
     assert evaluate(labels, frame).log_loss == evaluate(labels.astype(int), p).log_loss
 
 
-def test_w6_dates_do_not_say_which_of_two_one_score_is_about(binary):
+def test_dates_do_not_say_which_of_two_one_score_is_about(binary):
     score, y, right = binary
     with pytest.raises(ValueError, match="The positive class is ambiguous"):
         evaluate(DAYS[y], score)
     assert evaluate(DAYS[y], score, classes=DAYS[:2]).log_loss == right
 
 
-def test_w3_two_columns_of_one_name_are_taken_by_position(data):
+def test_two_columns_of_one_name_are_taken_by_position(data):
     p, y, _ = data
     frame = pandas.DataFrame(np.log(p), columns=["x", "x", "w"])
     model = Identity(inputs="logits").fit(frame, y)
     np.testing.assert_allclose(model.predict_proba(frame), p, atol=1e-12)
 
 
-def test_w3_an_array_after_a_frame_in_another_order_is_asked_about(data):
+def test_an_array_after_a_frame_in_another_order_is_asked_about(data):
     p, y, _ = data
     for model, frame, labels in (
         (Identity(), moved(p, ["0", "1", "2"]), y),
@@ -204,7 +204,7 @@ def test_w3_an_array_after_a_frame_in_another_order_is_asked_about(data):
         np.testing.assert_array_equal(model.fit(p, labels).predict_proba(p), p)
 
 
-def test_w2_parts_of_a_stream_are_read_by_name_and_keep_their_classes(data):
+def test_parts_of_a_stream_are_read_by_name_and_keep_their_classes(data):
     p, y, _ = data
     frame = pandas.DataFrame(p, columns=LEVELS)
     whole, half = evaluate(LEVELS[y], frame), N_ROWS // 2
@@ -220,14 +220,14 @@ def test_w2_parts_of_a_stream_are_read_by_name_and_keep_their_classes(data):
         parts.merge(other)
 
 
-def test_t4_a_sum_of_accumulators_keeps_how_rows_are_taken(data):
+def test_a_sum_of_accumulators_keeps_how_rows_are_taken(data):
     p, y, right = data
     both = MetricAccumulator(renormalize=True) + MetricAccumulator(renormalize=True)
     for stream in (both, MetricAccumulator.from_json(both.to_json())):
         assert stream.update(y, 0.7 * p).compute().log_loss == pytest.approx(right)
 
 
-def test_w2_the_frames_of_a_label_shift_are_matched_by_name():
+def test_the_frames_of_a_label_shift_are_matched_by_name():
     rng = np.random.default_rng(0)
     is_one = rng.random(4000) < np.repeat([0.5, 0.2], 2000)
     p = np.where(is_one ^ (rng.random(4000) < 0.1), 0.9, 0.1)
@@ -349,7 +349,7 @@ def test_one_row_has_an_evaluation_and_says_what_is_not_known():
     assert (interval.low, interval.note[:16]) == (0.0, "not identifiable")
 
 
-def test_s13_weights_that_sum_to_one_do_not_change_debiased_intervals(data):
+def test_weights_that_sum_to_one_do_not_change_debiased_intervals(data):
     p, y, _ = data
     weighted = debiased_interval(y, p, sample_weight=np.full(N_ROWS, 1 / N_ROWS))
     assert weighted.high == pytest.approx(debiased_interval(y, p).high)
