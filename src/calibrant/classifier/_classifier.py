@@ -113,7 +113,7 @@ class CalibratedClassifier(
         Class frequencies of the rows.
     estimators_ : list
         The fitted classifiers that predict. Clones without weight are left out.
-    estimator_weights_ : array of shape (len(estimators_),)
+    estimator_weights_ : array of shape (n_estimators,)
         Weights of the classifiers in the average that predicts.
     calibrator_ : calibrator
         The fitted calibrator, or with ``ensemble=True`` a `CrossFitted` that averages those of the
