@@ -160,7 +160,8 @@ def legend(plane: Plane, entries: Sequence[tuple[str, str]]) -> Markup:
 
 def _legend_mark(x: float, y: float, kind: str) -> Markup:
     if "line" in kind or kind == "calibrated":
-        return Markup(f'<path class="{kind}" d="M{x - 6:.0f} {y:g}h14"/>')
+        # Two dashes of the line of a calibrated model, which end before the name.
+        return Markup(f'<path class="{kind}" d="M{x - 10:.0f} {y:g}h17"/>')
     if "bar" in kind or kind == "band":
         return Markup(f'<path class="{kind}" d="M{x - 6:.0f} {y - 5:g}h12v10h-12Z"/>')
     return point(x, y, 5.0, kind)
