@@ -19,8 +19,8 @@ their text accordingly."""
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
-_LETTER = 8.0
-"""Width of a letter in a legend on a phone, where text is largest."""
+_LETTER = 9.6
+"""Width of a letter in a legend on paper, where text is largest."""
 
 
 @dataclass(frozen=True)
