@@ -159,7 +159,7 @@ def _bars(plane: Plane, counts: Sequence[float], when: str, sign: int) -> Iterat
 
 def headline_svg(headline: Headline, label: str) -> Markup:
     """Mean confidence and accuracy as bars, before and after calibration."""
-    plane = Plane(WIDTH, 200, (0.0, 1.0), (0.0, 4.4), left=150.0, top=4.0, bottom=26.0, right=26.0)
+    plane = Plane(WIDTH, 200, (0.0, 1.0), (0.0, 4.4), left=168.0, top=4.0, bottom=26.0, right=26.0)
     parts = [frame(plane, columns=_PERCENT, rows=())]
     for place, when in enumerate(_WHEN):
         for half, (name, pair, kind) in enumerate(

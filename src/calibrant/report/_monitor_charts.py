@@ -148,9 +148,9 @@ def _alarm_mark(plane: Plane, history: Sequence[MonitorEntry]) -> Markup:
         return Markup("")
     x, name = plane.across(alarms[0]), f"alarm: {_short(history[alarms[0]].when)}"
     mark = Markup(f'<path class="alarm" d="M{x:.1f} {plane.top:g}V{plane.floor:g}"/>')
-    # Above the line, unless the name would leave the chart.
+    # Above the line, unless the name would leave the chart or meet the numbers of the axis.
     half = _LETTER * len(name) / 2
-    middle = min(max(x, half), plane.width - half)
+    middle = min(max(x, plane.left + half), plane.width - half)
     label = text(middle, plane.top - 9, name, "middle", class_="alarm-text")
     return joined([mark, label])
 
