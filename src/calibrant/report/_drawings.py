@@ -84,7 +84,7 @@ def _band_through(
     """The band of bins, with a margin at its ends."""
     score, low, high = zip(*bins, strict=True)
     x = [max(0.0, score[0] - margin), *score, min(1.0, score[-1] + margin)]
-    return band(plane, x, *([side[0], *side, side[-1]] for side in (low, high)))
+    return band(plane, x, [low[0], *low, low[-1]], [high[0], *high, high[-1]])
 
 
 def _few_rows(curve: Curve) -> float:
