@@ -50,7 +50,8 @@ def _dots(ax: Any, names: list[str], columns: dict[str, tuple[list[float], str]]
 
 def _legend_above(ax: Any, *entries: Any) -> None:
     """Put the legend above the axes, where no point can hide it."""
-    ax.legend(*entries, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    # It ends with the axes, and a long one begins above the labels at their left.
+    ax.legend(*entries, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
 
 
 FAMILIES = {

@@ -1,7 +1,8 @@
 """Give SVG figures a dark variant: black ink becomes light and white paper dark.
 
-Furo shows images of the class ``only-light`` or ``only-dark`` by the theme of the page. Only grays
-change; colors of data stay, so that legends and captions remain true.
+Furo shows images of the class ``only-light`` or ``only-dark`` by the theme of the page. Grays are
+inverted, and "before", "after" and "alarm" have the lighter colors that reports have on dark paper.
+Other colors of data stay, so that legends and captions remain true.
 """
 
 import re
@@ -10,11 +11,17 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+from calibrant._output import palette
+
 _COLOR = re.compile(r"#([0-9a-fA-F]{6})\b")
 _PAPER = 19  # Furo's dark background is #131416
 
+_LIGHTER = {color.lower(): palette.DARK[name] for name, color in palette.LIGHT.items()}
+
 
 def _invert(match):
+    if match[0].lower() in _LIGHTER:
+        return _LIGHTER[match[0].lower()]
     red, green, blue = (int(match[1][i : i + 2], 16) for i in (0, 2, 4))
     if max(red, green, blue) - min(red, green, blue) > 24:  # a color of data
         return match[0]

@@ -27,6 +27,6 @@ def test_bins_hold_all_rows(rng):
 def test_few_rows_have_one_bin_and_names_are_escaped():
     run = Run("<b>", "stated", np.array([True, False]), np.array([0.5, 0.5]))
     drawing = draw_diagram(task_diagram("<b>", run))
-    assert drawing.count("<circle") == 1
+    assert drawing.count('class="before"') == 1
     assert "<b>" not in drawing
     assert "accuracy 50%" in drawing

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calibrant._output import palette
 from calibrant.datasets import noisy_simplex
 from calibrant.metrics import net_benefit
 from calibrant.plots import DecisionCurveDisplay
@@ -44,3 +45,12 @@ def test_thresholds_are_sorted(data):
     display = DecisionCurveDisplay.from_predictions(data.labels, data.proba, thresholds=[0.5, 0.1])
     assert display.thresholds.tolist() == [0.1, 0.5]
     assert display.plot().ax_.get_xlim() == (0, 0.5)
+
+
+def test_before_and_after_keep_their_colors():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = rng.random(200) < p
+    display = DecisionCurveDisplay.from_predictions(y.astype(int), {"before": p, "after": p}).plot()
+    colors = [line.get_color() for line in display.ax_.lines[:2]]
+    assert colors == [palette.BEFORE, palette.AFTER]

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 import calibrant
+from calibrant.llm import Run, Runs
+from calibrant.llm import summarize as summarize_runs
+from calibrant.llm._page import to_html
 from calibrant.monitoring import CalibrationMonitor
 from calibrant.report import monitor_page, render, summarize
 from calibrant.report._html import MOST_DRAWN
@@ -89,6 +92,16 @@ def made_monitor(n_updates, onset=None, name="2026-{:02}-{:02}"):
     return monitor
 
 
+def made_runs(n_tasks=7):
+    rng, runs = np.random.default_rng(8), {}
+    for number in range(n_tasks):
+        confidence = rng.uniform(0.3, 1.0, 150)
+        name = f"mmlu_professional_task_{number}"
+        correct = rng.random(150) < confidence - 0.2
+        runs[name] = Run(name, "stated", correct, confidence, figures={"acc": 0.5})
+    return summarize_runs(Runs(runs), risk=0.1)
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Reports of few classes with hostile names, of a hundred classes and others, and monitors."""
@@ -101,6 +114,7 @@ def pages(tmp_path_factory):
     render(made_report(rng, 3, factor=1.0), folder / "calibrated.html")
     wards = np.array(["North wing of the old hospital", "south", "east"])
     render(made_report(rng, 3, by={"ward": np.resize(wards, 1500)}), folder / "groups.html")
+    (folder / "runs.html").write_text(to_html(made_runs()))
     monitors = {
         "alarm": made_monitor(30, onset=20),
         "early": made_monitor(8, onset=1),
@@ -115,6 +129,7 @@ def pages(tmp_path_factory):
 
 REPORTS = ("few", "many", "long", "small", "two", "calibrated", "groups")
 MONITORS = ("alarm", "early", "quiet", "nightly", "empty")
+OTHERS = ("runs",)
 
 VIEWS = {
     "desktop": (1400, "light", ""),
@@ -200,7 +215,7 @@ return found;
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("name", [*REPORTS, *MONITORS])
+@pytest.mark.parametrize("name", [*REPORTS, *MONITORS, *OTHERS])
 def test_pages_can_be_read_on_every_medium(name, view, browser, pages):
     width = VIEWS[view][0]
     opened(browser, pages / f"{name}.html", *VIEWS[view])
@@ -221,6 +236,83 @@ def _keep_screenshot(browser, name, width):
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         browser.save_screenshot(os.path.join(folder, f"{name}.png"))
+
+
+# Names of variables of the style sheet that have no value.
+UNDEFINED = """
+const names = document.querySelector("style").textContent.match(/var\\(--[a-z]+/g);
+const style = getComputedStyle(document.documentElement);
+return [...new Set(names)].filter((name) => !style.getPropertyValue(name.slice(4)));
+"""
+
+
+@pytest.mark.parametrize("name", ["few", "alarm", "runs"])
+def test_every_color_is_defined(name, browser, pages):
+    opened(browser, pages / f"{name}.html")
+    assert browser.execute_script(UNDEFINED) == []
+
+
+# Lines of a label: the tops of the boxes of its words.
+HEADS = """
+const found = [];
+for (const button of document.querySelectorAll("thead button")) {
+  if (!button.checkVisibility()) continue;
+  const words = document.createRange();
+  words.selectNodeContents(button);
+  const bottom = Math.max(...[...words.getClientRects()].map((box) => box.bottom));
+  if (button.getBoundingClientRect().bottom > bottom + 8) found.push(button.textContent);
+}
+return found;
+"""
+
+
+@pytest.mark.parametrize("name", ["few", "many", "runs"])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_no_arrow_of_a_column_is_alone_on_a_line(name, width, browser, pages):
+    opened(browser, pages / f"{name}.html", width)
+    assert browser.execute_script(HEADS) == []
+
+
+# Places where a line of the grid crosses the text of a bar.
+CROSSED = """
+const svg = document.querySelector("#chart-headline svg");
+const path = svg.querySelector(".grid").getAttribute("d");
+const xs = [...path.matchAll(/M([\\d.]+) [\\d.]+V/g)].map((match) => Number(match[1]));
+const found = [];
+for (const text of svg.querySelectorAll("text.name:not([text-anchor])")) {
+  const box = text.getBBox();
+  xs.forEach((x) => { if (box.x < x && x < box.x + box.width) found.push(text.textContent); });
+}
+return found;
+"""
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_line_crosses_the_numbers_of_bars(name, browser, pages):
+    opened(browser, pages / f"{name}.html")
+    assert browser.execute_script(CROSSED) == []
+
+
+def test_the_guarantee_keeps_its_axis_on_a_phone(browser, pages):
+    opened(browser, pages / "few.html", 390)
+    ends = browser.execute_script(
+        "const box = (e) => e.getBoundingClientRect(); const [axis, svg] = ['.axis', 'td svg'].map("
+        "(s) => document.querySelector('#guarantee ' + s)); return [box(axis.firstChild).left - "
+        "box(svg).left, box(svg).right - box(axis.lastChild).right, box(svg).width]"
+    )
+    assert 0 <= ends[0] < 15
+    assert 0 <= ends[1] < 15
+    assert ends[2] > 300
+
+
+def test_both_tables_of_measures_have_the_same_columns(browser, pages):
+    opened(browser, pages / "few.html")
+    first, second = browser.execute_script(
+        "document.querySelector('#metrics details').open = true; return [...document."
+        "querySelectorAll('#metrics table')].map((t) => [...t.rows[0].cells].map((c) => "
+        "Math.round(c.getBoundingClientRect().left)))"
+    )
+    assert first == second
 
 
 @pytest.mark.parametrize("name", REPORTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -73,9 +74,33 @@ def test_points_with_few_rows_are_marked_and_no_line_joins_points():
 
 
 def test_there_is_one_band_through_the_bins_after_calibration():
-    text = reliability_svg(DIAGRAM, "")
-    (places,) = re.findall(r'<path class="band" d="M([^"]*)"/>', text)[:1]
+    large = replace(CURVE, count=(400.0, 400.0))
+    text = reliability_svg(replace(DIAGRAM, after=large), "")
+    (places,) = _bands(text)
     assert places.count("L") == 7  # two bins and two ends, above and below
+
+
+def test_the_band_of_few_rows_is_a_bar_of_its_own():
+    joined, alone = _bands(reliability_svg(DIAGRAM, ""))
+    assert joined.count("L") == alone.count("L") == 5  # a bin and two ends, above and below
+
+    def width(places):
+        xs = [float(place.split()[0]) for place in places.split("L")]
+        return max(xs) - min(xs)
+
+    assert width(alone) < width(joined)
+
+
+def _bands(text):
+    """The places of the bands; the first of all is in the legend."""
+    return [d for d in re.findall(r'<path class="band" d="M([^"]*)"/>', text) if "L" in d]
+
+
+@pytest.mark.parametrize(("rows", "end"), [(12, "15"), (400, "400"), (1, "1")])
+def test_the_axis_of_rows_ends_at_a_whole_number(rows, end):
+    text = reliability_svg(replace(DIAGRAM, rows_before=(rows,), rows_after=(0,)), "")
+    assert text.count(f">{end}</text>") >= 2
+    assert "12.5" not in re.findall(r">([\d.]+)</text>", text)
 
 
 def test_the_histogram_mirrors_before_and_after():

@@ -12,11 +12,12 @@ from calibrant._output.numbers import format_percent
 from calibrant.guarantees import clopper_pearson
 from calibrant.llm._run import Run
 from calibrant.metrics import calibration_curve
+from calibrant.report._svg import point
 
 _ROWS_PER_BIN, _MOST_BINS = 20, 10
 """A task of n rows has n / 20 quantile bins, at most 10: a small diagram has no space for more."""
 
-_SIZE, _LEFT, _BOTTOM, _TOP = 200.0, 30.0, 26.0, 8.0
+_SIZE, _LEFT, _BOTTOM, _TOP = 200.0, 34.0, 26.0, 8.0
 """Size and margins in units of the viewBox."""
 
 
@@ -63,7 +64,7 @@ def task_diagram(name: str, run: Run) -> TaskDiagram:
 
 def draw_diagram(diagram: TaskDiagram) -> str:
     """The diagram as SVG, with the colors of the page."""
-    left, right, bottom, top = _LEFT, _SIZE - 6, _SIZE - _BOTTOM, _TOP
+    left, right, bottom, top = _LEFT, _SIZE - 8, _SIZE - _BOTTOM, _TOP
 
     def across(value: float) -> float:
         return left + value * (right - left)
@@ -74,14 +75,15 @@ def draw_diagram(diagram: TaskDiagram) -> str:
     ticks = (0.0, 0.5, 1.0)
     grid = "".join(f"M{across(t):.0f} {top}V{bottom}M{left} {up(t):.0f}H{right}" for t in ticks)
     texts = "".join(
-        f'<text x="{across(t):.0f}" y="{bottom + 14}" text-anchor="middle">{t:g}</text>'
+        f'<text x="{across(t):.0f}" y="{bottom + 17}" text-anchor="middle">{t:g}</text>'
         f'<text x="{left - 5}" y="{up(t) + 4:.0f}" text-anchor="end">{t:g}</text>'
         for t in ticks
     )
     points = "".join(
-        f'<g class="point after"><path class="whisker" d="M{across(x):.1f} {up(lo):.1f}'
-        f'V{up(hi):.1f}"/><circle class="after" cx="{across(x):.1f}" cy="{up(y):.1f}" r="3.5">'
-        f"<title>{_point_title(x, y, lo, hi, n)}</title></circle></g>"
+        # The confidences are not calibrated, so they have the color and the mark of "before".
+        f'<g class="point"><title>{_point_title(x, y, lo, hi, n)}</title><path '
+        f'class="before whisker" d="M{across(x):.1f} {up(lo):.1f}V{up(hi):.1f}"/>'
+        f"{point(across(x), up(y), 4.0, 'before')}</g>"
         for x, y, lo, hi, n in zip(
             diagram.confidence,
             diagram.accuracy,

@@ -13,7 +13,7 @@ from calibrant._output.numbers import format_number, format_percent
 from calibrant._validation import printable
 from calibrant.llm._diagram import draw_diagram
 from calibrant.llm._evaluate import TaskEvaluation
-from calibrant.report._markup import read_page
+from calibrant.report._markup import read_page, style
 
 if TYPE_CHECKING:
     from calibrant.llm._report import RunsReport
@@ -36,6 +36,10 @@ _COLUMNS = {
 """Columns of the table, with their tooltips."""
 
 
+_TEXTS = ("Name", "Note")
+"""Columns of text, other than the first one."""
+
+
 def to_html(report: RunsReport) -> str:
     """Return a report as a self-contained HTML page, which loads nothing from elsewhere."""
     parts = {
@@ -51,7 +55,7 @@ def to_html(report: RunsReport) -> str:
         "others": _other_figures(report),
         "skipped": _skipped(report),
         "version": _text(calibrant.__version__),
-        "css": read_page("static", "report.css"),
+        "css": style(),
         "js": read_page("static", "report.js"),
     }
     page = files("calibrant.llm").joinpath("templates", "llm.html").read_text(encoding="utf-8")
@@ -156,7 +160,7 @@ def _threshold_cells(threshold: AnswerThreshold | None) -> tuple[str, str]:
 
 def _table(caption: str, titles: Sequence[str], rows: Iterable[str]) -> str:
     heads = "".join(
-        f'<th scope="col" class="{"text" if place == 0 else "number"}"'
+        f'<th scope="col" class="{"text" if place == 0 or title in _TEXTS else "number"}"'
         f' title="{_text(_COLUMNS.get(title, ""))}"><button type="button">{_text(title)}</button>'
         "</th>"
         for place, title in enumerate(titles)

@@ -58,6 +58,11 @@ def series(index: int) -> Series:
     return _SERIES[index % len(_SERIES)]
 
 
+def named_series(name: str, index: int) -> Series:
+    """Return the style of the series ``name``: "before" and "after" keep their colors."""
+    return {"before": BEFORE, "after": AFTER}.get(name, series(index))
+
+
 def tidy(ax: Any, *, grid: str | None = "both") -> None:
     """Remove the upper and right frame, and draw short ticks and a pale grid."""
     for side in ("top", "right"):

@@ -13,7 +13,7 @@ from calibrant.metrics import net_benefit
 from calibrant.metrics._net_benefit import event_rate
 from calibrant.notions import Notion, as_notion, claims_of
 from calibrant.plots._canvas import AxesDisplay, require_matplotlib
-from calibrant.plots._style import GREY, INK, SMALL, label, series, tidy
+from calibrant.plots._style import GREY, INK, SMALL, label, named_series, tidy
 
 
 @dataclass(eq=False, repr=False)
@@ -103,7 +103,8 @@ class DecisionCurveDisplay(AxesDisplay):
         self._open_axes(ax, (5.0, 3.6))
         tidy(self.ax_)
         for i, (name, values) in enumerate(self.benefit.items()):
-            style = {"color": series(i).color, "linestyle": series(i).linestyle, "linewidth": 1.6}
+            color, linestyle, _ = named_series(name, i)
+            style: dict[str, Any] = {"color": color, "linestyle": linestyle, "linewidth": 1.6}
             self.ax_.plot(self.thresholds, values, label=name, zorder=3, **style)
         self.ax_.plot(
             self.thresholds, self.act_always, color=GREY, linewidth=1.2, label="act always"

@@ -402,7 +402,7 @@ class ReliabilityDisplay(GridDisplay):
     def _draw_legend(self, place: Any, main: Any = None, *, n_columns: int = 3) -> Any:
         """Draw one legend for all axes, below them or inside ``main`` if it is given."""
         if main is not None:
-            return main.legend(handles=self._handles, loc="upper left", fontsize=SMALL - 1)
+            return main.legend(handles=self._handles, loc="best", fontsize=SMALL - 1)
         ax = self.figure_.add_subplot(place)
         ax.set_axis_off()
         style = {"fontsize": SMALL, "frameon": False, "columnspacing": 1.2, "handlelength": 1.6}

@@ -13,7 +13,7 @@ from calibrant._typing import Inputs, LabelsLike
 from calibrant.inference import RiskCoverageCurve, risk_coverage
 from calibrant.metrics.sureness import ScoreLike
 from calibrant.plots._canvas import AxesDisplay, require_matplotlib
-from calibrant.plots._style import INK, SMALL, Series, label, series, tidy
+from calibrant.plots._style import INK, SMALL, Series, label, named_series, tidy
 
 _MOST_POINTS = 2000
 """Most points of a drawn line, more than a figure has pixels across."""
@@ -92,7 +92,7 @@ class RiskCoverageDisplay(AxesDisplay):
         self._open_axes(ax, (5.0, 3.6))
         tidy(self.ax_)
         for i, (name, curve) in enumerate(self.curves.items()):
-            self._draw(curve, name, series(i))
+            self._draw(curve, name, named_series(name, i))
         if risk is not None:
             self._draw_risk(risk)
         # Space at the right end, where the last points would be cut in half.
@@ -117,10 +117,11 @@ class RiskCoverageDisplay(AxesDisplay):
 
     def _draw_risk(self, risk: float) -> None:
         self.ax_.axhline(risk, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        for i, curve in enumerate(self.curves.values()):
+        for i, (name, curve) in enumerate(self.curves.items()):
             share = curve.proved_coverage(risk)
             if share > 0:
-                self.ax_.axvline(share, color=series(i).color, linewidth=1, linestyle=(0, (1, 2)))
+                color = named_series(name, i).color
+                self.ax_.axvline(share, color=color, linewidth=1, linestyle=(0, (1, 2)))
                 place = {"xytext": (-3, 4), "textcoords": "offset points", "ha": "right"}
                 style = {"fontsize": SMALL, "color": INK}
                 self.ax_.annotate(format_percent(share), (share, risk), **place, **style)

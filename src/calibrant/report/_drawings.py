@@ -65,17 +65,35 @@ def reliability_svg(diagram: Reliability, label: str) -> Markup:
 
 
 def _consistency_band(plane: Plane, curve: Curve) -> Markup:
-    """Frequencies of a calibrated model, through the bins after calibration."""
-    if not curve.score:
-        return Markup("")
-    # A single bin has a band of the width of a point.
-    x = [max(0.0, curve.score[0] - 0.015), *curve.score, min(1.0, curve.score[-1] + 0.015)]
-    low, high = ([side[0], *side, side[-1]] for side in (curve.band_low, curve.band_high))
-    return band(plane, x, low, high)
+    """Frequencies of a calibrated model, through the bins after calibration.
+
+    The band of a bin with few rows is wide, so it is a bar of its own: joined to its neighbors, it
+    would look like a spike of the band.
+    """
+    few = _few_rows(curve)
+    ends = list(zip(curve.score, curve.band_low, curve.band_high, strict=True))
+    small = [end for end, rows in zip(ends, curve.count, strict=True) if rows < few]
+    large = [end for end in ends if end not in small]
+    bars = (_band_through(plane, [end], 0.006) for end in small)
+    return joined([_band_through(plane, large, 0.015) if large else "", *bars])
+
+
+def _band_through(
+    plane: Plane, bins: Sequence[tuple[float, float, float]], margin: float
+) -> Markup:
+    """The band of bins, with a margin at its ends."""
+    score, low, high = zip(*bins, strict=True)
+    x = [max(0.0, score[0] - margin), *score, min(1.0, score[-1] + margin)]
+    return band(plane, x, [low[0], *low, low[-1]], [high[0], *high, high[-1]])
+
+
+def _few_rows(curve: Curve) -> float:
+    """Bins with fewer rows are faint."""
+    return float(least_rows(np.array(sum(curve.count))))
 
 
 def _points(plane: Plane, curve: Curve, when: str, most: float) -> Markup:
-    few = float(least_rows(np.array(sum(curve.count))))
+    few = _few_rows(curve)
     return joined(
         _point(plane, f"{when} few" if values[-1] < few else when, most, *values)
         for values in curve.bins()
@@ -113,7 +131,7 @@ def radius(rows: float, most: float) -> float:
 def _histogram(height: float, diagram: Reliability) -> Markup:
     """Rows per bin of equal width: upward before calibration, downward after it."""
     counts = (diagram.rows_before, diagram.rows_after)
-    most = ceiling(max((*counts[0], *counts[1], 1.0)))
+    most = _row_ceiling(max((*counts[0], *counts[1], 1.0)))
     plane = Plane(WIDTH, height, (0.0, 1.0), (-most, most), top=_DIAGRAM + _GAP)
     rows = [(value, tick_text(abs(value))) for value in (-most, 0.0, most)]
     bars = [
@@ -122,6 +140,12 @@ def _histogram(height: float, diagram: Reliability) -> Markup:
         for bar in _bars(plane, numbers, when, sign)
     ]
     return joined([frame(plane, "predicted probability", "rows", rows=rows), *bars])
+
+
+def _row_ceiling(rows: float) -> float:
+    """The end of an axis of rows, which are whole numbers."""
+    most = ceiling(rows)
+    return most if most == int(most) else 5.0 * math.ceil(rows / 5)
 
 
 def _bars(plane: Plane, counts: Sequence[float], when: str, sign: int) -> Iterator[Markup]:
@@ -135,7 +159,7 @@ def _bars(plane: Plane, counts: Sequence[float], when: str, sign: int) -> Iterat
 
 def headline_svg(headline: Headline, label: str) -> Markup:
     """Mean confidence and accuracy as bars, before and after calibration."""
-    plane = Plane(WIDTH, 168, (0.0, 1.0), (0.0, 4.0), left=170.0, top=6.0, bottom=26.0, right=62.0)
+    plane = Plane(WIDTH, 200, (0.0, 1.0), (0.0, 4.4), left=168.0, top=4.0, bottom=26.0, right=26.0)
     parts = [frame(plane, columns=_PERCENT, rows=())]
     for place, when in enumerate(_WHEN):
         for half, (name, pair, kind) in enumerate(
@@ -144,15 +168,25 @@ def headline_svg(headline: Headline, label: str) -> Markup:
                 ("accuracy", headline.accuracy, "bar reference"),
             )
         ):
-            y, value = 4.0 - 2 * place - half, pair[place]
+            y, value = 4.4 - 2.4 * place - half, pair[place]  # the pairs are apart
             height = plane.up(y - 0.5) + 4
             parts += [
                 rectangle(plane, (0.0, value), (y - 0.85, y - 0.15), kind),
                 text(plane.left - 8, height, f"{name} {when}", "end", class_="name"),
-                text(plane.across(value) + 6, height, format_percent(value), class_="name"),
+                _bar_text(plane, value, height),
             ]
     return plane.drawn(label, *parts)
 
+
+def _bar_text(plane: Plane, value: float, height: float) -> Markup:
+    """A percentage at the end of its bar: inside a long bar, and otherwise next to it."""
+    if value < _SHORT_BAR:
+        return text(plane.across(value) + 6, height, format_percent(value), class_="name")
+    return text(plane.across(value) - 8, height, format_percent(value), "end", class_="on-bar")
+
+
+_SHORT_BAR = 0.3
+"""A shorter bar has no space for its percentage."""
 
 _PERCENT = [(share, format_percent(share)) for share in (0.0, 0.5, 1.0)]
 
@@ -204,7 +238,8 @@ def dots_svg(before: Estimate, after: Estimate) -> Markup:
     ]
     low, high = min(0.0, *ends), max(0.0, *ends) or 1.0
     plane = _row_plane((low, high), (0.0, 2.0))
-    parts = [line(plane, ((0.0, 0.0), (0.0, 2.0)), "zero")]
+    rails = [line(plane, ((low, y), (high, y)), "rail") for y in (1.5, 0.5)]
+    parts = [*rails, line(plane, ((0.0, 0.0), (0.0, 2.0)), "zero")]
     for y, when, estimate in ((1.5, "before", before), (0.5, "after", after)):
         if estimate.low is not None and estimate.high is not None:
             parts.append(line(plane, ((estimate.low, y), (estimate.high, y)), f"{when} whisker"))
@@ -214,14 +249,14 @@ def dots_svg(before: Estimate, after: Estimate) -> Markup:
 
 def interval_svg(value: float, low: float, high: float) -> Markup:
     """A probability and its bounds on an axis from 0 to 1, for a row of a table."""
-    plane = _row_plane((0.0, 1.0), (0.0, 1.0))
+    plane = _row_plane((0.0, 1.0), (0.0, 1.0), 20.0)
     grid = [line(plane, ((t, 0.0), (t, 1.0)), "zero") for t in (0.0, 0.5, 1.0)]
-    bar = rectangle(plane, (low, high), (0.25, 0.75), "bar pale after")
+    bar = rectangle(plane, (low, high), (0.2, 0.8), "bar pale after")
     return _row_chart(plane, [*grid, bar, point(plane.across(value), plane.up(0.5), 4.5, "after")])
 
 
-def _row_plane(x: tuple[float, float], y: tuple[float, float]) -> Plane:
-    return Plane(200, 30, x, y, left=6.0, right=6.0, top=2.0, bottom=2.0)
+def _row_plane(x: tuple[float, float], y: tuple[float, float], height: float = 30.0) -> Plane:
+    return Plane(200, height, x, y, left=6.0, right=6.0, top=2.0, bottom=2.0)
 
 
 def _row_chart(plane: Plane, parts: Sequence[Markup]) -> Markup:

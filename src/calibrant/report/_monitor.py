@@ -100,7 +100,7 @@ def _marked(monitor: CalibrationMonitor, false_alarm: float) -> str:
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
     """A table of text; marks are colored as alarms, and phones show a card per row."""
-    head = tag("tr", *(tag("th", title, scope="col") for title in titles))
+    head = tag("tr", *(tag("th", title, scope="col", class_=_kind(title)) for title in titles))
     body = [
         tag("tr", tag("th", first, scope="row"), *map(_cell, titles[1:], cells))
         for first, *cells in rows
@@ -109,8 +109,13 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
 
 
 def _cell(title: str, text: str) -> Markup:
-    kind = "mark" if text in ("check", "alarm") else None
+    kind = "mark" if text in ("check", "alarm") else _kind(title)
     return tag("td", text, class_=kind, data_label=title if text else None)
+
+
+def _kind(title: str) -> str | None:
+    """The class of a column; numbers are aligned at their right ends."""
+    return None if title in ("Name", "Mark", "Update", "Status") else "number"
 
 
 def _claim_table(monitor: CalibrationMonitor) -> Markup:

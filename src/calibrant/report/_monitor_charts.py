@@ -15,7 +15,7 @@ from calibrant.monitoring.periods import PeriodGap, cumulative_gaps, has_weights
 from calibrant.report._markup import Markup, joined, tag
 from calibrant.report._svg import WIDTH, Plane, ceiling, frame, line, named_ticks, point, text
 
-_LETTER = 7.5
+_LETTER = 8.6
 """Width of a letter of a label on a phone, where text is largest."""
 
 _LONGEST = 12
@@ -147,10 +147,11 @@ def _alarm_mark(plane: Plane, history: Sequence[MonitorEntry]) -> Markup:
     if not alarms:
         return Markup("")
     x, name = plane.across(alarms[0]), f"alarm: {_short(history[alarms[0]].when)}"
-    is_late = x > (plane.left + plane.end) / 2
     mark = Markup(f'<path class="alarm" d="M{x:.1f} {plane.top:g}V{plane.floor:g}"/>')
-    anchor = "end" if is_late else "start"
-    label = text(x + (4 if is_late else -4), plane.top - 9, name, anchor, class_="alarm-text")
+    # Above the line, unless the name would leave the chart or meet the numbers of the axis.
+    half = _LETTER * len(name) / 2
+    middle = min(max(x, plane.left + half), plane.width - half)
+    label = text(middle, plane.top - 9, name, "middle", class_="alarm-text")
     return joined([mark, label])
 
 

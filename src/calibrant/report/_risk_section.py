@@ -23,7 +23,7 @@ def risk_section(report: Report) -> Markup:
     if curves is None:
         return tag("p", sentence)
     chart = tag("figure", risk_svg(curves, sentence), tag("figcaption", sentence), id="chart-risk")
-    return joined([chart, _proved_table(curves)])
+    return tag("div", chart, tag("div", _proved_table(curves)), class_="beside")
 
 
 def _proved_table(curves: RiskCoverage) -> Markup:

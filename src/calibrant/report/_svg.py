@@ -19,8 +19,8 @@ their text accordingly."""
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
-_LETTER = 8.0
-"""Width of a letter in a legend on a phone, where text is largest."""
+_LETTER = 9.6
+"""Width of a letter in a legend on paper, where text is largest."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,8 @@ def legend(plane: Plane, entries: Sequence[tuple[str, str]]) -> Markup:
 
 def _legend_mark(x: float, y: float, kind: str) -> Markup:
     if "line" in kind or kind == "calibrated":
-        return Markup(f'<path class="{kind}" d="M{x - 6:.0f} {y:g}h14"/>')
+        # Two dashes of the line of a calibrated model, which end before the name.
+        return Markup(f'<path class="{kind}" d="M{x - 10:.0f} {y:g}h17"/>')
     if "bar" in kind or kind == "band":
         return Markup(f'<path class="{kind}" d="M{x - 6:.0f} {y - 5:g}h12v10h-12Z"/>')
     return point(x, y, 5.0, kind)
