@@ -46,7 +46,7 @@ from calibrant._validation._text import (
     shortened,
     unknown_name,
 )
-from calibrant._validation._warnings import user_level, warn_data
+from calibrant._validation._warnings import user_level, warn_data, warn_data_once
 from calibrant._validation.arrays import as_array
 from calibrant._validation.labels import (
     as_labels,
@@ -117,6 +117,7 @@ __all__ = [
     "unknown_name",
     "user_level",
     "warn_data",
+    "warn_data_once",
     "warn_other_order",
     "warn_proba_as_logits",
 ]

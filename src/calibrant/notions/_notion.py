@@ -18,7 +18,7 @@ from calibrant._data.sample import Rows, Sample
 from calibrant._data.top_scores import TopSample
 from calibrant._kernels import top_labels
 from calibrant._typing import AnyArray, FloatArray, IntArray
-from calibrant._validation import shortened
+from calibrant._validation import shortened, warn_data_once
 from calibrant.notions._cells import chunked_claims
 from calibrant.notions._claims import ClaimBlock, Claims
 from calibrant.notions._rows import complete_rows, keep_top, rows_of_sums, scale_sets
@@ -190,6 +190,13 @@ class Notion(ABC):
         elif (sets := self.member_sets(proba)) is not None:
             label, rows = np.hstack(sets), scale_sets(proba, sets, claims.score)
         else:
+            warn_data_once(
+                f"predict_proba returns the scores unchanged, because the events of notion "
+                f"{self.name!r} overlap or do not define their columns. Use predict_claims for the "
+                f"calibrated probabilities of the events, or define ranks_of or members of a "
+                f"custom notion.",
+                f"fill {self.name}",
+            )
             return np.array(proba)
         return keep_top(rows, label[:, 0], label) if self.keeps_top else rows
 
