@@ -159,8 +159,8 @@ def _check_digits(digits: Sequence[int]) -> IntArray:
     names = np.unique(np.asarray(digits))
     if len(names) < 2 or not np.isin(names, np.arange(10)).all():
         raise ValueError(
-            f"digits must contain at least two of the digits 0 to 9, got {digits!r}. Pass for "
-            "example digits=(3, 8, 9)."
+            f"digits must contain at least two of the digits 0 to 9, got {digits!r}. For example, "
+            "pass digits=(3, 8, 9)."
         )
     return names
 

@@ -73,7 +73,7 @@ class OptionScores:
         is_present = np.arange(scores.shape[1]) < counts[:, None]
         _check_values(scores, is_present)
         scores[~is_present] = ABSENT
-        # A finite floor tells present options without a chance from absent ones.
+        # A finite floor distinguishes present options with probability zero from absent options.
         normalized = np.maximum(log_softmax(scores), LOG_ZERO)
         self._set(np.where(is_present, normalized, -np.inf), counts)
 

@@ -277,7 +277,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the same kind as at fit.
+            Scores of the same kind as in `fit`.
 
         Returns
         -------
@@ -303,7 +303,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the same kind as at fit.
+            Scores of the same kind as in `fit`.
 
         Returns
         -------
@@ -322,7 +322,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the same kind as at fit.
+            Scores of the same kind as in `fit`.
 
         Returns
         -------

@@ -383,8 +383,8 @@ class CalibratedClassifier(
     def _warn_unweighted(self) -> None:
         if not self._is_frozen:
             warnings.warn(
-                f"{type(self.estimator).__name__} takes no sample_weight, so only the calibrator "
-                f"uses the weights. For a pipeline, enable metadata routing: "
+                f"{type(self.estimator).__name__} does not accept sample_weight, so only the "
+                f"calibrator uses the weights. For a pipeline, enable metadata routing: "
                 f"sklearn.set_config(enable_metadata_routing=True).",
                 UserWarning,
                 stacklevel=4,

@@ -63,7 +63,7 @@ def find_thresholds(
     n_classes: int,
     rng: np.random.Generator,
 ) -> list[Threshold]:
-    """A threshold for each predicted class, so that all of them hold jointly."""
+    """A threshold for each predicted class, all of which hold jointly."""
     counts = np.bincount(predicted, minlength=n_classes)
     is_tested = counts >= rows_without_error(risk, delta)
     # Numbers of rows contain no labels, so they may decide which classes share delta.

@@ -263,7 +263,7 @@ def _encode(X: Any, features: Sequence[_Feature]) -> FloatArray:
 def _hold(
     table: FloatArray, conditions: Sequence[_Condition], features: Sequence[_Feature] | None = None
 ) -> BoolArray:
-    """Which rows satisfy all conditions; by default column j of the table is of condition j."""
+    """Which rows satisfy all conditions; by default, column j belongs to condition j."""
     holds = np.ones(len(table), dtype=bool)
     for number, condition in enumerate(conditions):
         column = table[:, number if features is None else features.index(condition.feature)]
@@ -321,7 +321,7 @@ def _is_prefix(path: _Path, other: _Path) -> bool:
 def _tested(
     conditions: tuple[_Condition, ...], score: FloatArray, outcome: FloatArray, level: float
 ) -> FoundGroup | None:
-    """The group with the figures of the second half; None without any row."""
+    """The group with the figures of the second half; None if it has no rows."""
     count = len(score)
     if not count:
         return None

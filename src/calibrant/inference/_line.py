@@ -138,7 +138,7 @@ def only_claim(notion: Notion, claims: Claims) -> Claim:
     if claims.n_claims > 1:
         raise ValueError(
             f"notion {notion.name!r} makes {claims.n_claims} claims, but this function needs "
-            "exactly one claim. Pass for example notion='confidence', or 'class-<k>', 'rank-<r>' "
+            "exactly one claim. For example, pass notion='confidence', or 'class-<k>', 'rank-<r>' "
             "or 'at-most-<k>'."
         )
     return next(iter(claims))

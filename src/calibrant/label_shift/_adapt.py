@@ -89,7 +89,7 @@ class LabelShift(ShortRepr):
         values = np.stack(columns, axis=1)
         rows = [[k, *(f"{value:.4f}" for value in row)] for k, row in enumerate(values)]
         header = ["class", "source frequency", "target frequency", "weight", "low", "high"]
-        note = f"The intervals of the weights hold together with probability {self.level:g}."
+        note = f"The intervals of the weights hold jointly with probability {self.level:g}."
         return html_table(rows, header=header, title="Label shift", note=note)
 
     def to_dict(self) -> dict[str, Any]:

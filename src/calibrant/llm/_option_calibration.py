@@ -74,7 +74,7 @@ class OptionCalibration(BaseEstimator):
         -------
         self
         """
-        # Not at once, because only this class needs groups.
+        # Imported here, because only this class needs groups.
         from calibrant.selection import GroupCalibration
 
         self.source_ = runs.one_source("calibrator")

@@ -151,7 +151,7 @@ def residual_parts(
 ) -> Iterator[tuple[float, Residuals]]:
     """Yield the residuals of each claim, or of the whole vector, with their weight v_c.
 
-    Rows of weight zero are excluded.
+    Rows with weight zero are excluded.
     """
     if bandwidth is not None and not 0 < bandwidth < np.inf:
         raise ValueError(

@@ -102,8 +102,8 @@ def _check_thresholds(thresholds: Any) -> FloatArray:
     at = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
     if at.ndim != 1 or not ((at >= 0) & (at < 1)).all():
         raise ValueError(
-            f"thresholds must be numbers of at least 0 and below 1, got {thresholds!r:.80}. Pass "
-            f"for example thresholds=[0.1, 0.2]."
+            f"thresholds must be numbers of at least 0 and below 1, got {thresholds!r:.80}. For "
+            f"example, pass thresholds=[0.1, 0.2]."
         )
     return at
 

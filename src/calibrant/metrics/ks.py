@@ -157,7 +157,7 @@ def ks_path(claim: Claim) -> KsPath:
     """Return the graph whose largest distance from zero is the KS error.
 
     Rows with the same score form one step, because the path within the step would depend on their
-    order. Rows of weight zero are excluded. A claim without rows has no path. O(n log n).
+    order. Rows with weight zero are excluded. A claim without rows has no path. O(n log n).
     """
     return KsPath(*map(np.concatenate, zip(*path_parts(claim), strict=True)))
 
@@ -245,7 +245,7 @@ class _Ordered(NamedTuple):
 
 
 def _in_order(claim: Claim) -> _Ordered | _Packed:
-    """Sort the rows of positive weight.
+    """Sort the rows with positive weight.
 
     With unit weights, scores and outcomes are packed into one array and sorted together.
     """

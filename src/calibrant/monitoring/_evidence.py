@@ -10,7 +10,7 @@ stream reaches A within n rows with probability at most n / A, and after A rows 
 **Confidence sequences.** For residuals :math:`x_i = o_i - s_i` of a claim, predictions
 :math:`\hat x_i` of them that were made before, and :math:`V_t = \sum_i (x_i - \hat x_i)^2`, the
 mean of the true gaps of the rows seen so far lies within :math:`u(V_t) / t` of the mean residual,
-for all t together, with probability :math:`1 - \alpha`. Here u solves :math:`\log m(u, V) =
+for all t simultaneously, with probability :math:`1 - \alpha`. Here u solves :math:`\log m(u, V) =
 \log(2 / \alpha)`, and m is the mixture of the exponential supermartingales over a gamma prior with
 parameter :math:`\rho`.
 

@@ -156,7 +156,7 @@ class RiskMonitor:
     ) -> None:
         if risk is None and certificate is None:
             raise ValueError(
-                "RiskMonitor needs a risk or a certificate. Pass for example "
+                "RiskMonitor needs a risk or a certificate. For example, pass "
                 "certificate=model.certificate_."
             )
         self.risk = float(certificate.risk if risk is None and certificate else risk or 0.0)
@@ -177,7 +177,7 @@ class RiskMonitor:
     def update(
         self, y: LabelsLike, predicted: LabelsLike, answered: Any = None, *, when: str = ""
     ) -> RiskStep:
-        """Add labels of rows and what was predicted for them.
+        """Add labels of rows and their predictions.
 
         Parameters
         ----------

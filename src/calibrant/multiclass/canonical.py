@@ -282,7 +282,7 @@ class CanonicalBinning(Calibrator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes)
-            Scores of the same kind as at fit.
+            Scores of the same kind as in `fit`.
 
         Returns
         -------

@@ -151,7 +151,7 @@ def _named(name: Any) -> Notion:
     if isinstance(name, Mapping):
         return SetNotion(name)
     if not isinstance(name, str):
-        raise ValueError(f"unknown notion {name!r}; valid are {VALID}, or a Notion.")
+        raise ValueError(f"unknown notion {name!r}; valid notions are {VALID}, or a Notion.")
     if name in _NAMES:
         return _NAMES[name]
     for pattern, make in _PATTERNS:

@@ -62,7 +62,7 @@ COLUMNS = {
     "Measure": "Name of the measure.",
     "Before": "Value for the original probabilities.",
     "After": "Value for the calibrated probabilities of held-out rows.",
-    "Note": "Information on the value and its 95% confidence interval (CI).",
+    "Note": "Explanation of the value and of its 95% confidence interval (CI).",
     "Stage": "Before or after calibration.",
     "Mean probability": "Mean predicted probability of the rows in a bin.",
     "Observed frequency": "Share of the rows in a bin with the class, or with a correct "

@@ -264,7 +264,7 @@ def _conclude(case: Case, tests: Sequence[CheckRow], floor: DetectableNote) -> d
 
 
 def _warnings(case: Case) -> tuple[str, ...]:
-    """Warnings about rows of positive weight, and about the fits."""
+    """Warnings about rows with positive weight, and about the fits."""
     is_positive = case.drawn.weight > 0
     rows = case.drawn if is_positive.all() else case.drawn.subset(is_positive)
     fitted = case.fits.class_weights

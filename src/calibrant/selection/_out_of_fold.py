@@ -20,8 +20,8 @@ from calibrant._typing import BoolArray, FloatArray, IntArray
 class OutOfFold(NamedTuple):
     """Out-of-fold likelihoods: the probability of the true class of each held-out row (n, J).
 
-    The first base calibrator is the identity. If a row of weight 2 is held out in two folds, it has
-    two entries of weight 1.
+    The first base calibrator is the identity. If a row with weight 2 is held out in two folds, it
+    has two entries of weight 1.
     """
 
     likelihood: FloatArray
