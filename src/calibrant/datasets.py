@@ -286,8 +286,8 @@ def noisy_simplex(
 
     Notes
     -----
-    The true probabilities are :math:`P(y = k \mid p) = (1 - d) p_k + d / K`. With :math:`H_K = 1 +
-    1/2 + \dots + 1/K` the errors are
+    The true probabilities are :math:`P(y = k \mid p) = (1 - d) p_k + d / K`. With :math:`H_K = 1
+    + 1/2 + \dots + 1/K`, the errors are
 
     - confidence (L1 and KS): :math:`d (H_K - 1) / K`, because the mean of the largest entry is
       :math:`H_K / K`;

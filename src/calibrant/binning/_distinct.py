@@ -63,7 +63,7 @@ def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
     starts = np.append(0, np.searchsorted(values, edges[:-1], side="right"))
     # reduceat needs valid indices, so empty bins at the end begin at the appended zero.
     sums = np.add.reduceat(np.append(part, 0.0), starts)
-    # For other empty bins reduceat returns the next value instead of 0.
+    # For other empty bins, reduceat returns the next value instead of 0.
     sums[:-1][starts[1:] == starts[:-1]] = 0.0
     return sums
 

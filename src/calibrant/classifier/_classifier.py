@@ -75,7 +75,7 @@ class CalibratedClassifier(
 ):
     r"""Fit a classifier and calibrate it on held-out rows.
 
-    By default an ensemble of clones of the estimator predicts, and the calibrator is fitted on
+    By default, an ensemble of clones of the estimator predicts, and the calibrator is fitted on
     out-of-fold predictions of that ensemble. Use ``ensemble=False`` if a single fit of the
     estimator must predict, for example because prediction time matters. Pass an estimator that is
     already fitted as ``FrozenEstimator(estimator)``. Then `fit` only calibrates it.

@@ -348,7 +348,7 @@ class DecideArguments:
         ),
     ] = None
     abstain: Annotated[
-        float | None, typer.Option(metavar="COST", help="Cost of an abstention, with --cost.")
+        float | None, typer.Option(metavar="COST", help="Cost of an abstention (requires --cost).")
     ] = None
     save: Annotated[
         Path | None,

@@ -129,8 +129,8 @@ def select_answers(
     The rows that the Benjamini-Hochberg procedure rejects at level ``risk`` are answered: those
     with :math:`p_j \le \text{risk} \cdot k / m`, for the largest k such that k of the m rows
     satisfy it. The expected value of (wrong answers) / max(answers, 1) is at most ``risk`` for
-    every distribution of exchangeable rows, also with ties, and also if higher scores are not
-    better.
+    every distribution of exchangeable rows. This holds even with ties, and even if higher scores
+    are not better.
 
     The proof considers a wrong row j of the batch and replaces the other p-values by values that
     are symmetric in row j and the n rows. If row j is answered, the number of answers stays the

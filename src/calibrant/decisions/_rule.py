@@ -65,7 +65,7 @@ class DecisionRule(SavedDecision, BaseEstimator):
     0]]`` of two classes predict class 1 if its probability is above t. After a change of class
     frequencies, decide on the corrected probabilities of `calibrant.label_shift`.
 
-    By default the abstention has the label A, the number of its column. If classes or actions are
+    By default, the abstention has the label A, the number of its column. If classes or actions are
     given, it is "" for text and -1 for numbers, unless ``actions`` holds a label for it.
 
     References

@@ -97,7 +97,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     label with probability at least k / (n + 1) over the new row and the calibration rows. Given the
     rows, the coverage has the distribution Beta(k, n + 1 - k), if scores are not tied.
 
-    The score of label k is :math:`1 - p_k` for "lac". For "aps" it is the sum of the probabilities
+    The score of label k is :math:`1 - p_k` for "lac". For "aps", it is the sum of the probabilities
     above :math:`p_k`; with ``randomize``, plus :math:`(1 - u) p_k` for a uniform random number u of
     the row. Sums that include :math:`p_k` without randomization would give empty sets for confident
     rows.

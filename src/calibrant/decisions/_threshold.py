@@ -50,7 +50,7 @@ def _between(ordered: FloatArray, count: int) -> float:
         return -np.inf
     last, following = float(ordered[count - 1]), float(ordered[count])
     middle = following + (last - following) / 2
-    # Between neighboring floating-point numbers the mean is rounded to one of them.
+    # Between neighboring floating-point numbers, the mean is rounded to one of them.
     return middle if middle < last else following
 
 

@@ -59,7 +59,7 @@ class SelectiveGuarantee(ShortRepr, AsText):
     def least_abstained(self) -> float:
         """Least share of rows on which any method with this guarantee must abstain.
 
-        With the error rate mu of all rows it is (mu - risk) / (1 - risk), because at best all
+        With the error rate mu of all rows, it is (mu - risk) / (1 - risk), because at best all
         abstained rows are wrong.
         """
         if not self.is_error:

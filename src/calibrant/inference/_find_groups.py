@@ -160,8 +160,8 @@ def find_groups(
     A regression tree is fitted to confidence minus correctness of the first half; with two classes,
     to the predicted probability of the second class minus its indicator. Its nodes are the
     candidates, in the order of their mean residual divided by its standard error. The second half
-    tests them one after the other at level 1 - ``level``, until a test does not reject (fixed
-    sequence test, which controls the probability of any false rejection). A test rejects if the
+    tests them one after the other at level 1 - ``level``, until a test does not reject. This
+    fixed sequence test controls the probability of any false rejection. A test rejects if the
     exact interval of Clopper and Pearson of the frequency excludes the mean score. It is
     conservative if the rows of a group are not equally difficult. Rows must be independent.
 

@@ -130,10 +130,10 @@ def rows_needed(
     .. math:: n = \Big( \frac{z_{1-\alpha/2} \sqrt{v_0} + z_{\text{power}} \sqrt{v_1}}{\mu}
         \Big)^2 .
 
-    For small errors no test needs fewer rows, because the score test is then the most powerful one;
-    tests of binned errors need more. For an error of another form, for example of single classes,
-    the number is a lower bound. The formula is asymptotic. In simulations on five sets of
-    predictions the power was 0.77 to 0.83 for a planned power of 0.8.
+    For small errors, no test needs fewer rows, because the score test is then the most powerful
+    one; tests of binned errors need more. For an error of another form, for example of single
+    classes, the number is a lower bound. The formula is asymptotic. In simulations on five data
+    sets, the power was 0.77 to 0.83 for a planned power of 0.8.
 
     References
     ----------

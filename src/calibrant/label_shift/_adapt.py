@@ -256,7 +256,7 @@ def _as_source_and_target(source: Any, target_proba: ScoresLike) -> tuple[_Sourc
     if rows.shape[1] != target.shape[1]:
         raise ValueError(
             f"source and target must have the same classes, got {rows.shape[1]} and "
-            f"{target.shape[1]} columns. Pass probabilities of all classes for both."
+            f"{target.shape[1]} columns. Pass probabilities of all classes for source and target."
         )
     return _Source(rows.mean(axis=0), len(rows), rows), target
 

@@ -38,7 +38,7 @@ def correct(
         Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
     source : array-like of shape (K,) or dict, optional
         Class frequencies of the rows that the model was trained on, after sampling. With
-        ``class_weight="balanced"`` all frequencies are equal: pass ``np.full(K, 1 / K)``.
+        ``class_weight="balanced"``, all frequencies are equal. Pass ``np.full(K, 1 / K)``.
     target : array-like of shape (K,) or dict, optional
         Class frequencies where the probabilities are used.
     sampling : array-like of shape (K,) or dict, optional
@@ -68,13 +68,13 @@ def correct(
     -----
     .. math:: p'_k \propto p_k \frac{q_k}{\pi_k}
 
-    with :math:`\pi` = ``source`` and q = ``target``. With ``sampling`` factors s the ratio is 1 /
+    with :math:`\pi` = ``source`` and q = ``target``. With ``sampling`` factors s, the ratio is 1 /
     :math:`s_k` up to a constant, because sampling multiplies the frequency of a class by s.
 
     The correction is exact if the probabilities are calibrated under the source frequencies, and
-    if the rows of each class are alike in source and target. In a binary problem it keeps the order
-    of the rows. Miscalibration of the model remains, so calibrate the result if you have labels.
-    O(n K).
+    if the rows of each class are alike in source and target. In a binary problem, the correction
+    keeps the order of the rows. Miscalibration of the model remains, so calibrate the result if you
+    have labels. O(n K).
 
     References
     ----------

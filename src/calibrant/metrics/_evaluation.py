@@ -85,8 +85,8 @@ def evaluate(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, K)
-        True labels. A table of zeros and ones with one column per label means that several labels
-        of a row may be true (multilabel); rows of probabilities then need not sum to one.
+        True labels. A table of zeros and ones with one column per label means that several
+        labels of a row may be true (multilabel). Rows of probabilities then need not sum to one.
     y_prob : array-like of shape (n, K) or (n,), or TopScores
         Predicted scores. A 1D array contains the scores of class 1 of a binary problem. If you only
         have the confidence and the correctness of each answer, use `evaluate_answers`.

@@ -68,7 +68,7 @@ def aurc(
     .. math:: \frac1n \sum_{m=1}^n \frac{E_m}{m} .
 
     The trapezoidal rule integrates :math:`E_m / m` over coverages m / n from 1 / n to 1 and divides
-    by the length 1 - 1 / n. Within a block of ties :math:`E_m` is linear in m, which is the mean
+    by the length 1 - 1 / n. Within a block of ties, :math:`E_m` is linear in m, which is the mean
     over all orders of the block. A perfect score has :math:`E_m = \max(0, m - n + k)` with k errors
     in total. O(n log n).
 
@@ -148,7 +148,7 @@ def augrc(
     -----
     With :math:`E_m` errors among the m most confident rows, the area is :math:`\frac1n \sum_m E_m /
     n`. Errors of the most confident rows count less than in `aurc`, whose terms are divided by m.
-    Within a block of ties :math:`E_m` is linear in m. O(n log n).
+    Within a block of ties, :math:`E_m` is linear in m. O(n log n).
 
     References
     ----------
@@ -251,7 +251,7 @@ def risk_at_coverage(
     Notes
     -----
     It is :math:`E_m / m` with m the smallest integer of at least ``coverage`` times n. Within a
-    block of ties :math:`E_m` is linear in m, which is the mean over all orders of the block.
+    block of ties, :math:`E_m` is linear in m, which is the mean over all orders of the block.
 
     Examples
     --------

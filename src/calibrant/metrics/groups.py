@@ -146,9 +146,9 @@ class GroupedEvaluation:
     distribution of the statistic. Reductions of the log-loss come from 5 folds; effects of groups
     are shrunk toward those of all rows, as in `GroupCalibration`.
 
-    With two classes the gap is that of the second class. The confidence, the larger of the two
-    probabilities, would not show that probabilities are too low in a whole group: errors below and
-    above one half change it in opposite directions.
+    With two classes, the gap is that of the second class. The confidence is the larger of the
+    two probabilities. It would not show that probabilities are too low in a whole group, because
+    errors below and above one half change it in opposite directions.
     """
 
     by: tuple[str, ...]

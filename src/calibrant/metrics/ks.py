@@ -103,7 +103,7 @@ def claims_ks(claims: Claims) -> float:
 def claim_ks(claim: Claim) -> float:
     """KS error of one claim.
 
-    With unit weights only the excess is summed, which is faster than the whole path.
+    With unit weights, only the excess is summed, which is faster than the whole path.
     """
     if not is_unit(claim.weight):
         return max(part.error for part in path_parts(claim))

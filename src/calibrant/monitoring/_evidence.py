@@ -2,7 +2,7 @@ r"""Evidence against calibration that is valid after every row, for any number o
 
 **E-processes and e-detectors.** Both are :math:`M_t = (M_{t-1} + w_t) f_t`, where the factor
 :math:`f_t` of an alternative has a mean of at most 1 if the forecast is calibrated. A test starts
-at 1 with :math:`w = 0`. By Ville's inequality a calibrated stream ever reaches :math:`1 / \alpha`
+at 1 with :math:`w = 0`. By Ville's inequality, a calibrated stream ever reaches :math:`1 / \alpha`
 with probability at most :math:`\alpha`. A detector starts at 0 with :math:`w = 1`, as if a new test
 started at every row (Shiryaev and Roberts). Because :math:`M_t - t` is a martingale, a calibrated
 stream reaches A within n rows with probability at most n / A, and after A rows or more on average.

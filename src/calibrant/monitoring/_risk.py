@@ -130,7 +130,7 @@ class RiskMonitor:
 
     where :math:`e_i` is the loss of answer i, between 0 and 1. If the expected loss of each answer,
     given the answers before it, is at most r, the evidence is a supermartingale. By Ville's
-    inequality it ever reaches :math:`1 / \alpha` with probability at most :math:`\alpha`. The
+    inequality, it ever reaches :math:`1 / \alpha` with probability at most :math:`\alpha`. The
     monitor tests the risk itself: a classifier whose guarantee failed by bad luck, which has
     probability delta, can raise an alarm without a change of the data.
 

@@ -171,7 +171,7 @@ def _named(name: Any) -> Notion:
         return NamedClassNotion(name.removeprefix(_CLASS_PREFIX))
     near = get_close_matches(name, _NAMES, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"unknown notion {name!r}; {hint}valid are {VALID}.")
+    raise ValueError(f"unknown notion {name!r}; {hint}valid notions are {VALID}.")
 
 
 def __dir__() -> list[str]:

@@ -139,7 +139,7 @@ class CheckRow:
     """Result of a calibration test before and after calibration.
 
     ``expected`` is the mean of the statistic for a calibrated model. ``p_holm`` is the p-value
-    adjusted for all tests of the report (Holm). After cross-fitting ``guarantee_after`` is
+    adjusted for all tests of the report (Holm). After cross-fitting, ``guarantee_after`` is
     "heuristic", because the label of a row was used to fit the calibrators of other rows.
     """
 

@@ -33,7 +33,7 @@ MEASURES = {
     "mce": "Maximum calibration error: largest absolute difference between confidence and accuracy "
     "in any bin. A bin with few rows can determine the maximum.",
     "ks": "Largest absolute value of the cumulative difference between confidence and correctness, "
-    "with rows ordered by confidence. The error needs no bins.",
+    "with rows ordered by confidence. The error is computed without bins.",
     "confidence_on_errors": "Mean confidence on incorrect predictions.",
     "doubt_on_correct": "Mean of 1 - confidence on correct predictions.",
     "averaged_two_bin_error": "A threshold divides the rows of a class into two bins. The error is "

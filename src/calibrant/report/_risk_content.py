@@ -25,7 +25,7 @@ class RiskCoverage:
     The bounds of a curve hold jointly with probability ``level``. ``proved`` has a row per error
     rate: the rate, and the shares of rows that `calibrant.decisions.SelectiveClassifier` answers at
     this rate, before and after calibration. The shares of a column also hold jointly with
-    probability ``level``. After cross-fitting ``guarantee_after`` is "heuristic".
+    probability ``level``. After cross-fitting, ``guarantee_after`` is "heuristic".
     """
 
     level: float

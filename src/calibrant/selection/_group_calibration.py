@@ -67,10 +67,10 @@ class GroupCalibration(Calibrator):
     calibrator : calibrator or str, optional
         The pooled calibrator, or its name. By default `AutoCalibration`.
     strength : float, optional
-        Penalty of the effects of groups; infinity gives no effects. By default it is chosen by
+        Penalty of the effects of groups; infinity gives no effects. By default, it is chosen by
         held-out log-loss, separately for the two fits in Notes.
     cv : int, splitter or iterable of (train, test) rows
-        Folds. With ``fit(X, y, groups=...)`` rows of a group stay in one fold.
+        Folds. With ``fit(X, y, groups=...)``, rows of a group stay in one fold.
     random_state : int, optional
         Seed for the folds. None means 0, so a second fit gives the same result.
     inputs : {"proba", "logits", "log_proba"}, default "proba"

@@ -59,7 +59,7 @@ FoldFits = Mapping[str, Sequence[Any]]
 class Effort(NamedTuple):
     """Parallel jobs, whether to show a progress bar, and the time budget.
 
-    After ``time_budget`` seconds no other base calibrator is started.
+    After ``time_budget`` seconds, no other base calibrator is started.
     """
 
     n_jobs: int | None = None
