@@ -71,7 +71,9 @@ CorrectColumn = Annotated[
 ModelToEvaluate = Annotated[
     Path | None,
     typer.Option(
-        "--model", metavar="MODEL", help="Evaluate before and after this saved calibrator."
+        "--model",
+        metavar="MODEL",
+        help="Evaluate the predictions before and after this saved calibrator.",
     ),
 ]
 FitFile = Annotated[

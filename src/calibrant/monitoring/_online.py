@@ -328,7 +328,7 @@ class OnlineCalibration(BaseEstimator):
         """Start with labels, or add new labels to the classes."""
         old_names = self._names()
         names = list(dict.fromkeys([*old_names, *labels]))
-        # A single label cannot start: a forecast needs two classes.
+        # Do not start with a single label, because a forecast needs two classes.
         if self.classes is not None or len(names) in (len(old_names), 1):
             return
         classes = as_array(names)
