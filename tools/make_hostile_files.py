@@ -217,7 +217,7 @@ def _texts() -> Iterator[Case]:
     )
     yield Case("zero bytes", lambda: write("x.csv", bytes(4096)), evaluate)
     yield Case("UTF-16", lambda: write("x.csv", table().encode("utf-16")), evaluate)
-    yield Case("a label that is no UTF-8", csv(line="0.2,0.3,0.5,c\udcfft"), evaluate)
+    yield Case("a label that is not valid UTF-8", csv(line="0.2,0.3,0.5,c\udcfft"), evaluate)
     yield Case("a quote that does not end", csv(line='0.2,0.3,0.5,"cat'), evaluate)
     yield Case("a row that is too short", csv(line="0.2,0.3"), evaluate)
     yield Case("a row that is too long", csv(line="0.2,0.3,0.5,cat,dog"), evaluate)

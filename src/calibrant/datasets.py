@@ -159,8 +159,8 @@ def _check_digits(digits: Sequence[int]) -> IntArray:
     names = np.unique(np.asarray(digits))
     if len(names) < 2 or not np.isin(names, np.arange(10)).all():
         raise ValueError(
-            f"digits must contain at least two of the digits 0 to 9, got {digits!r}. Pass for "
-            "example digits=(3, 8, 9)."
+            f"digits must contain at least two of the digits 0 to 9, got {digits!r}. For example, "
+            "pass digits=(3, 8, 9)."
         )
     return names
 
@@ -286,8 +286,8 @@ def noisy_simplex(
 
     Notes
     -----
-    The true probabilities are :math:`P(y = k \mid p) = (1 - d) p_k + d / K`. With :math:`H_K = 1 +
-    1/2 + \dots + 1/K` the errors are
+    The true probabilities are :math:`P(y = k \mid p) = (1 - d) p_k + d / K`. With :math:`H_K = 1
+    + 1/2 + \dots + 1/K`, the errors are
 
     - confidence (L1 and KS): :math:`d (H_K - 1) / K`, because the mean of the largest entry is
       :math:`H_K / K`;

@@ -30,7 +30,7 @@ class TooFewRowsError(ValueError):
 
 
 class Deprecation(NamedTuple):
-    """A name that goes: since when it warns, when it goes, and the code that replaces it."""
+    """A deprecated name: when it began to warn, when it will be removed, and its replacement."""
 
     name: str
     since: str
@@ -45,7 +45,7 @@ DEPRECATIONS: list[Deprecation] = []
 def deprecated(
     *, since: str, removed_in: str, instead: str
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Mark a function as deprecated: calls warn, and its docstring says what to use instead.
+    """Mark a function as deprecated: calls warn, and its docstring names the replacement.
 
     Examples
     --------

@@ -144,7 +144,7 @@ def test_a_binary_calibrator_is_lifted_for_more_classes(rng):
 
 
 def test_what_cannot_be_cross_fitted_is_rejected(rng):
-    with pytest.raises(ValueError, match="at least 2 rows of positive weight, got 1"):
+    with pytest.raises(ValueError, match="at least 2 rows with positive weight, got 1"):
         scores_of([0], [[0.5, 0.5]], Constant())
     with pytest.raises(ValueError, match="cv must be an integer of at least 2"):
         scores_of([0, 1], [[0.5, 0.5]] * 2, Constant(), cv=1)

@@ -28,7 +28,7 @@ def test_bad_costs_are_rejected(cost, n_classes, message):
 
 
 def test_costs_must_be_numbers():
-    with pytest.raises(TypeError, match="cost must hold numbers"):
+    with pytest.raises(TypeError, match="cost must contain numbers"):
         check_costs([["a", "b"], ["c", "d"]])
 
 

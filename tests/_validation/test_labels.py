@@ -89,7 +89,7 @@ def test_classes_default_to_the_columns():
 @pytest.mark.parametrize(
     ("classes", "message"),
     [
-        ("a,b", r"got the string 'a,b'. Pass, for example, classes=\['a', 'b'\]"),
+        ("a,b", r"got the string 'a,b'. For example, pass classes=\['a', 'b'\]"),
         ({"a", "b"}, "a set has no order. Pass a list"),
         ({"a": 0, "b": 1}, "a dict has no order"),
     ],

@@ -371,7 +371,7 @@ def test_weights_reach_estimator_and_calibrator(iris):
 
 def test_an_estimator_that_takes_no_weights_is_named(iris):
     X, y = iris
-    with pytest.warns(UserWarning, match="KNeighborsClassifier takes no sample_weight"):
+    with pytest.warns(UserWarning, match="KNeighborsClassifier does not accept sample_weight"):
         CalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(len(y)))
 
 

@@ -130,7 +130,10 @@ def test_bad_costs_are_rejected(tmp_path, text, message):
         (["model.json", "--risk", "0.1", "--calibration", "fit.csv"], "was fitted on fit.csv"),
         (["model.json", "--risk", "2", "--calibration", "labeled.csv"], "risk must be a number"),
         (["model.json", "--sets", "0.9", "--batch", "--calibration", "labeled.csv"], "--risk"),
-        (["rule.json", "--risk", "0.1"], "is a saved DecisionRule, which decides by itself"),
+        (
+            ["rule.json", "--risk", "0.1"],
+            "is a saved DecisionRule, which already contains a decision rule",
+        ),
     ],
 )
 def test_bad_arguments_are_rejected(files, capsys, arguments, message):

@@ -135,7 +135,7 @@ def test_a_reference_that_is_not_calibrated_is_remarked_upon(weeks, capsys):
 def test_a_page_is_html(started, capsys):
     said = command(capsys, "monitor", "show", "state.json", "-o", "page.pdf", code=2)
     assert ".html" in said.err
-    assert "has seen no rows yet" in command(capsys, "monitor", "show", "state.json").out
+    assert "has no rows yet" in command(capsys, "monitor", "show", "state.json").out
 
 
 def test_a_missing_state_says_how_to_begin(weeks, capsys):

@@ -29,7 +29,7 @@ def _rows(rng, n, shape):
         confidence = np.round(confidence * 10) / 10
     chance = confidence
     if shape == "not monotone":
-        # Neither the surest rows nor the least sure rows are the best.
+        # Neither the most confident rows nor the least sure rows are the best.
         chance = np.where(confidence > 0.9, 0.7, np.where(confidence > 0.7, 0.99, 0.6))
     labels = np.where(rng.random(n) < chance, 1, 0)
     return np.column_stack([1 - confidence, confidence]), labels

@@ -10,7 +10,7 @@ from calibrant.decisions._proof import count_proved
 
 
 def _errors(rng, n, risk):
-    """Errors whose rate increases from the surest row down, to a random multiple of the risk."""
+    """Errors whose rate increases as confidence falls, to a random multiple of the risk."""
     rate = np.linspace(0, 1, n) ** rng.uniform(0.2, 3) * risk * rng.uniform(0, 5)
     return rng.random(n) < rate
 

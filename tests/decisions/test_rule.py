@@ -68,7 +68,7 @@ def test_decisions_after_label_shift(rng):
         ({"cost": [[0, np.nan], [1, 0]]}, r"cost\[0, 1\] is nan"),
         ({"cost": np.eye(2), "abstain": [1, 2, 3]}, "abstain must be a number or one number"),
         ({"cost": np.eye(2), "classes": ["a"]}, "classes must contain one label for each"),
-        ({"cost": np.eye(2), "actions": ["a"]}, "actions must hold 2 labels"),
+        ({"cost": np.eye(2), "actions": ["a"]}, "actions must contain 2 labels"),
         ({"cost": np.eye(2), "actions": ["a", "a"]}, "actions must not contain duplicates"),
         ({"cost": np.eye(2), "abstain": 1, "classes": [-1, 1]}, "is also a class"),
     ],

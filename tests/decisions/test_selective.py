@@ -206,7 +206,7 @@ def test_a_class_that_the_estimator_did_not_see_is_an_error(rng):
 @pytest.mark.parametrize("cv", [5, 0.0, 1.0, "0.5", None, True])
 def test_cv_must_be_a_share_of_rows(data, cv):
     with pytest.raises(
-        ValueError, match=r"cv must be the share of rows .* Pass for example cv=0.5"
+        ValueError, match=r"cv must be the share of rows .* For example, pass cv=0.5"
     ):
         SelectiveClassifier(TemperatureScaling(), cv=cv).fit(*data)
 

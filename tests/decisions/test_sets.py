@@ -89,7 +89,9 @@ def test_small_classes_are_pooled_or_always_included(rows):
     assert always.predict_set(proba)[:, 2:].all()
     looser = PredictionSets(coverage=0.85, class_conditional=True).fit(X, y)
     assert np.isfinite(looser.thresholds_).all()
-    assert "For the classes 2, 3 it holds jointly" in str(looser.guarantee())
+    assert "For the classes 2, 3, the coverage holds on average over their rows" in str(
+        looser.guarantee()
+    )
 
 
 def test_few_rows_give_full_sets(rows):

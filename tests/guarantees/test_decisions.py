@@ -33,7 +33,7 @@ def test_a_model_that_is_good_enough_need_not_abstain():
 def test_silence_is_explained():
     text = str(_guarantee(answered=0.0, certificate=Certificate(40, 0.05, 0.1, "2026-11-18", "")))
     assert "needs at least 45 rows without an error, and there are only 40 rows" in text
-    assert "the surest rows fail" in str(_guarantee(answered=0.0))
+    assert "the most confident rows have too many errors" in str(_guarantee(answered=0.0))
 
 
 def test_costs_and_classes_are_described():
@@ -53,6 +53,6 @@ def test_sets_are_described():
     text = str(guarantee)
     assert "with probability at least 90% for every class" in text
     assert "between 86% and 93%" in text
-    assert "For the classes c, d it holds jointly" in text
+    assert "For the classes c, d, the coverage holds on average over their rows" in text
     assert "The class e is in every set" in text
     assert guarantee.to_dict()["pooled"] == ["c", "d"]

@@ -136,7 +136,7 @@ def test_an_iterator_that_cannot_begin_anew_is_found_out(data):
     logits, labels, _ = data
     once = iter([(logits[:500], labels[:500]), (logits[500:], labels[500:])])
     blocks = RowBlocks(lambda: once)
-    with pytest.raises(ValueError, match=r"Every call of read\(\) must start with the first row"):
+    with pytest.raises(ValueError, match=r"Every call to read\(\) must start with the first row"):
         TemperatureScaling(inputs="logits").fit(blocks.scores, blocks.labels)
 
 

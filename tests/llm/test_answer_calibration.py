@@ -127,7 +127,7 @@ def test_data_frames(rng):
         ({}, {"confidence": [0.9]}, [1, 0], "same number of rows"),
         ({"features": "confidence"}, {"confidence": [0.9]}, [1], "sequence of column names"),
         ({"features": ("length",)}, {"length": [-1, 2]}, [1, 0], "negative"),
-        ({"features": ("x",)}, {"x": ["a", "b"]}, [1, 0], "must hold numbers"),
+        ({"features": ("x",)}, {"x": ["a", "b"]}, [1, 0], "must contain numbers"),
         ({"features": ("x",)}, {"x": [np.inf, 1]}, [1, 0], "infinite"),
         ({"features": ("x", "z")}, {"x": [1, 2], "z": [1]}, [1, 0], "same number of rows"),
     ],

@@ -23,14 +23,14 @@ def header():
 def test_members_outside_of_the_archive(tmp_path, name):
     path = tmp_path / "log.eval"
     path.write_bytes(zstd_archive({"header.json": header(), name: b"{}"}))
-    refused(path, "member outside of the archive")
+    refused(path, "member outside the archive")
 
 
 def test_member_that_promises_a_billion_bytes(tmp_path):
     path = tmp_path / "log.eval"
     contents = {"header.json": header(), "samples/1_epoch_1.json": b"{}"}
     path.write_bytes(zstd_archive(contents, promised={"samples/1_epoch_1.json": 10**9}))
-    refused(path, "promises 1,000,000,000 bytes")
+    refused(path, "declares 1,000,000,000 bytes")
 
 
 @pytest.mark.parametrize("method", ["zstd", "deflate"])
@@ -51,7 +51,7 @@ def test_member_that_is_larger_than_promised(tmp_path):
     path = tmp_path / "log.eval"
     contents = {"header.json": header(), "samples/1_epoch_1.json": b'{"id": 1}' * 1000}
     path.write_bytes(zstd_archive(contents, promised={"samples/1_epoch_1.json": 9}))
-    refused(path, "not the size that the archive promises")
+    refused(path, "differs from the size that the archive declares")
 
 
 def test_damaged_archives(tmp_path):

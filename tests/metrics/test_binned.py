@@ -277,7 +277,7 @@ def test_the_noisy_simplex_has_the_errors_that_its_formulas_say():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"notion": "top"}, "unknown notion 'top'; valid are 'confidence'"),
+        ({"notion": "top"}, "unknown notion 'top'; valid notions are 'confidence'"),
         ({"n_bins": 0}, "n_bins must be an integer of at least 1"),
         ({"norm": 0.5}, "norm must be a number of at least 1, or inf"),
         ({"debias": True}, "debias=True is only defined for norm=2"),
@@ -286,7 +286,7 @@ def test_the_noisy_simplex_has_the_errors_that_its_formulas_say():
         ({"sample_weight": [1, 1, 1, -1]}, "weights must be finite and not negative"),
         (
             {"y_pred": [0, 0, 0, 0]},
-            "With y_pred, y_prob must be the probability of each reported label",
+            "If y_pred is passed, y_prob must be the probability of each reported label",
         ),
     ],
 )

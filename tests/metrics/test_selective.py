@@ -31,7 +31,7 @@ def binary(scores, wrong):
 
 
 def risks(y, proba):
-    """Error rates of the m surest rows, m = 1, ..., n, without ties."""
+    """Error rates of the m most confident rows, m = 1, ..., n, without ties."""
     order = np.argsort(-proba.max(axis=1))
     wrong = (proba.argmax(axis=1) != y)[order]
     return np.cumsum(wrong) / np.arange(1, len(y) + 1)

@@ -56,7 +56,7 @@ def test_one_number_keeps_its_bounds(value):
 
 
 def test_what_is_missing_is_named():
-    with pytest.raises(ValueError, match="the key 'a' is missing in the state"):
+    with pytest.raises(ValueError, match="the key 'a' is missing from the state"):
         read_value({}, "a")
 
 

@@ -172,7 +172,7 @@ def test_what_is_no_state_is_a_value_error(text):
 def test_before_anything_is_seen():
     monitor = CalibrationMonitor()
     assert not monitor.alarm
-    assert str(monitor) == "The monitor has seen no rows yet."
+    assert str(monitor) == "The monitor has no rows yet."
     with pytest.raises(ValueError, match="Call update"):
         monitor.gaps()
     assert CalibrationMonitor.from_json(monitor.to_json()).n_rows == 0

@@ -43,5 +43,5 @@ def test_it_draws_in_the_place_of_axes(monitor):
 
 
 def test_a_monitor_that_has_seen_nothing_cannot_be_drawn():
-    with pytest.raises(ValueError, match="The monitor has seen no rows yet"):
+    with pytest.raises(ValueError, match="The monitor has no rows yet"):
         MonitorDisplay.from_monitor(CalibrationMonitor())

@@ -153,7 +153,7 @@ def test_a_stack_of_probabilities_is_accepted(data):
     proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     stack = AutoCalibration([TemperatureScaling()], cv=2)
     report = report_of((proba, labels), calibrator=stack, inputs="proba", cv=2, method="auto")
-    assert "auto was cross-fitted in 2 folds" in report.how[0]
+    assert "auto was cross-fitted with 2 folds" in report.how[0]
     assert report.conclusion == "good"
 
 

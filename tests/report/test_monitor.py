@@ -39,7 +39,7 @@ def test_names_of_the_user_are_escaped_and_there_is_no_script():
 
 def test_a_monitor_that_has_seen_nothing_has_a_page():
     page, tags = page_of(CalibrationMonitor(classes=[0, 1]))
-    assert "The monitor has seen no rows yet." in page
+    assert "The monitor has no rows yet." in page
     assert tags.count("table") == 2
 
 

@@ -66,4 +66,4 @@ def test_the_page_and_the_text_have_the_table_and_a_finding(report):
         assert "Among the most confident half of the held-out rows" in form
         assert "at most 10%" in form
         assert "Answered before" in form
-    assert "proved with 90% confidence" in text
+    assert "hold jointly with 90% confidence" in text

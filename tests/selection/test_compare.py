@@ -115,7 +115,7 @@ def test_a_fold_without_rows_of_positive_weight_is_rejected(data):
     logits, y, _ = data
     weight = (np.arange(9) % 3 > 0).astype(float)
     blocks = blocks_of(logits[:9], y[:9], weight)
-    with pytest.raises(ValueError, match="1 of 3 folds have no rows of positive weight"):
+    with pytest.raises(ValueError, match="1 of 3 folds have no rows with positive weight"):
         compare(
             blocks.labels,
             blocks.scores,

@@ -191,7 +191,7 @@ def test_unknown_names_are_rejected_with_those_that_are_known(data):
 
 
 def test_one_row_cannot_be_compared():
-    with pytest.raises(ValueError, match="fewer than two rows of positive weight"):
+    with pytest.raises(ValueError, match="fewer than two rows with positive weight"):
         compare([0], [[0.5, 0.5]])
 
 

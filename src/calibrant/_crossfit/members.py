@@ -43,7 +43,7 @@ def check_calibrator(calibrator: Any) -> Any:
     if not (hasattr(calibrator, "fit") and hasattr(calibrator, "predict_proba")):
         raise TypeError(
             f"Expected a calibrator with the methods fit and predict_proba, got {calibrator!r}. "
-            f"Pass for example TemperatureScaling()."
+            f"For example, pass TemperatureScaling()."
         )
     return calibrator
 

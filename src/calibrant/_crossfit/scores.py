@@ -77,7 +77,7 @@ SCORES = {
 class PairedScores:
     """Scores of rows before and after recalibration, fold by fold, with the row weights.
 
-    A row of weight 2 may occur twice, held out by two folds. ``excess`` estimates how much better
+    A row with weight 2 may occur twice, held out by two folds. ``excess`` estimates how much better
     the best calibrator of the family is than one fitted on all rows. The excess is a grouped
     jackknife: ``(J - 1) / J`` times the sum of the divergences of the J calibrators from their
     mean. ``moments`` (2, m) are the first two moments of the gain of a row if its label is drawn
@@ -132,7 +132,7 @@ def cross_fit(
     folds = as_folds(cv, scores, y, weight, _seed_of(rng), codes)
     if len(folds) < 2:
         raise ValueError(
-            f"Cross-fitting needs at least 2 rows of positive weight, got "
+            f"Cross-fitting needs at least 2 rows with positive weight, got "
             f"{np.count_nonzero(weight)}. Pass more rows."
         )
     chosen = StructuredScaling() if calibrator is None else calibrator

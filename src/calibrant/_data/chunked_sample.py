@@ -123,7 +123,7 @@ class _Counts(NamedTuple):
     n_weighted: int
     """Number of rows with a weight other than 0 and 1."""
     n_impossible: int
-    """Number of rows of positive weight whose true class has probability zero."""
+    """Number of rows with positive weight whose true class has probability zero."""
     n_changed: int
     """Chunks whose scores were repaired, so every pass must repair them again."""
     summary: list[tuple[AnyArray, ...]]
@@ -246,7 +246,7 @@ class ChunkedSample(Sample):
 
     def summary_rows(self) -> ArraySample | None:
         counts = self._source.counts
-        # The first pass has read these rows, unless rows of weight zero shift their places.
+        # The first pass has read these rows, unless rows with weight zero shift their places.
         if not self._changes and self.n_rows == counts.n_rows == self._source.source.n_rows:
             return join_rows(counts.summary)
         return super().summary_rows()

@@ -59,8 +59,8 @@ class FoldPlan(ABC):
     def rescored(self, score: Callable[[int, ArraySample], FloatArray]) -> Sample:
         """The rows with new scores ``score(fold, rows)`` of the fold in which they are held out.
 
-        The number of this fold is one more column of the rows. If a single fold is evaluated, the
-        rows to fit on are scored by it too, and have the number -1.
+        The number of this fold is one more column of the rows. If a single fold is evaluated, its
+        calibrator also scores the training rows, which have the number -1.
         """
 
     @property

@@ -2,7 +2,7 @@
 
 A weight of 2 is equivalent to duplicating the row, a weight of 0 to removing it, and the order of
 rows does not matter. Rows are therefore sorted by their content first. Then every copy is assigned
-to a fold at random. So a row of weight 3 may have weight 2 in one fold and weight 1 in another.
+to a fold at random. So a row with weight 3 may have weight 2 in one fold and weight 1 in another.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def held_out_rows(
     if not 0 < share < 1:
         raise ValueError(
             f"cv must be a number of folds, or a share of rows to hold out between 0 and 1, got "
-            f"{share!r}. Pass, for example, cv=5 or cv=0.2."
+            f"{share!r}. For example, pass cv=5 or cv=0.2."
         )
     counts = np.bincount(codes)
     is_common = counts[counts > 0].min() >= 2 and share * len(codes) >= len(counts)

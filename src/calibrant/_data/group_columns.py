@@ -84,8 +84,8 @@ def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
     present = {value for value, missing in zip(values, is_missing, strict=True) if not missing}
     if len(present) > _MOST_GROUPS:
         raise ValueError(
-            f"by {name!r} has {len(present):,} different values, more than {_MOST_GROUPS}. Cut the "
-            "values into groups first, for example with np.digitize(x, edges) or "
+            f"by {name!r} has {len(present):,} different values, more than {_MOST_GROUPS}. Bin "
+            "the values first, for example with np.digitize(x, edges) or "
             "dates.astype('datetime64[M]')."
         )
     order = _sorted(present)
@@ -125,7 +125,7 @@ class GroupLevels(NamedTuple):
 
     @classmethod
     def of(cls, sample: Sample) -> GroupLevels:
-        """The groups of all rows with a positive weight: one pass."""
+        """The groups of all rows with positive weight, found in one pass."""
         chunks = sample.sum_chunks(_names_in_chunk)
         columns = zip(*chunks, strict=True)
         return cls(tuple(np.array(sorted(set().union(*names)), dtype=str) for names in columns))

@@ -1,4 +1,4 @@
-"""A small sample of hashed rows, which shows later whether other data contain the same rows."""
+"""A small sample of hashed rows, to detect later whether other data contain the same rows."""
 
 from __future__ import annotations
 

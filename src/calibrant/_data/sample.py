@@ -197,12 +197,12 @@ class Sample(ABC):
 
     @property
     def n_rows(self) -> int:
-        """Rows of positive weight."""
+        """Rows with positive weight."""
         return sum(int(rows.sum()) for _, rows in self.class_rows)
 
     @abstractmethod
     def count_impossible(self, inputs: str) -> int:
-        """Rows of positive weight whose true class has the score zero, or -inf."""
+        """Rows with positive weight whose true class has the score zero, or -inf."""
 
     def known_impossible(self, inputs: str) -> int:
         """The count of `n_impossible` if it needs no additional pass over the data, else 0."""
@@ -235,7 +235,7 @@ class Sample(ABC):
         return of_rows(self)
 
     def present(self) -> Sample:
-        """Return the rows of positive weight if the sample is in memory, else all rows."""
+        """Return the rows with positive weight if the sample is in memory, else all rows."""
         return self
 
     def with_copies(self) -> Sample:
@@ -298,16 +298,16 @@ class Sample(ABC):
         return None
 
     def summary_rows(self) -> ArraySample | None:
-        """Return evenly spaced rows of positive weight for a summary, or None for top scores."""
+        """Return evenly spaced rows with positive weight for a summary, or None for top scores."""
         return self.take(self.summary_places)
 
     @property
     def summary_places(self) -> IntArray:
-        """Return the positions of the rows of a summary among the rows of positive weight."""
+        """Return the positions of the rows of a summary among the rows with positive weight."""
         return summary_places(self.n_rows, self.n_columns)
 
     def take(self, places: IntArray) -> ArraySample:
-        """Return some of the rows of positive weight, by their positions, in one pass."""
+        """Return some of the rows with positive weight, by their positions, in one pass."""
         starts, first = {}, 0
         for start, rows in self.class_rows:
             starts[start] = first

@@ -35,7 +35,7 @@ _compiled: Any = njit(cache=True, nogil=True, error_model="numpy")
 # which would break the rounding trick above.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
 def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-def]
-    """Compute Compute ``exp(scale x)`` of moderate numbers.
+    """Compute ``exp(scale x)`` of moderate numbers.
 
     ``near``, ``bits`` and ``power`` are views of one buffer, as floats, integers and floats. The
     views are separate arguments, so the compiler can vectorize each loop.

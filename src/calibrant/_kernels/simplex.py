@@ -243,7 +243,8 @@ def log_odds(proba: FloatArray, eps: float) -> FloatArray:
 
 def log_sigmoids(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``log p`` and ``log(1 - p)`` of log-odds, with an absolute error of 1e-16."""
-    # log p = min(z, 0) - log(1 + exp(-|z|)), which cannot overflow; both share the last term.
+    # log p = min(z, 0) - log(1 + exp(-|z|)), which cannot overflow. log p and log(1 - p) share the
+    # last term.
     common = np.abs(odds)
     np.negative(common, out=common)
     np.exp(common, out=common)

@@ -84,7 +84,7 @@ def _search_blocks(likelihood: FloatArray, weight: FloatArray) -> Solution:
 def _violation(mean: FloatArray, w: FloatArray) -> float:
     """Return the violation of the optimality conditions, which is 0 at the optimum.
 
-    The mean ratio must be at most one for all members, and one for members of positive weight.
+    The mean ratio must be at most one for all members, and one for members with positive weight.
     """
     return max(0.0, float((mean - 1.0).max()), float((w * (1.0 - mean)).max()))
 
@@ -158,7 +158,7 @@ def _value(p: FloatArray, c: FloatArray, w: FloatArray) -> float:
 
 def newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
     """Minimum over x >= 0 of the quadratic model at w, with Hessian R' diag(c) R and H w = R' c."""
-    # Scale the Hessian to a diagonal of ones, because a member of weight zero may have ratios of
+    # Scale the Hessian to a diagonal of ones, because a member with weight zero may have ratios of
     # 1e10, which would dominate all others. A small ridge keeps the Hessian positive definite if
     # members are nearly equal.
     scale = np.sqrt(np.diag(hessian))

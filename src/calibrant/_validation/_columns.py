@@ -60,7 +60,7 @@ def arrange(
 def arrange_as_fitted(scores: ScoresLike, fitted: AnyArray | None, classes: AnyArray) -> AnyArray:
     """Return new scores with their columns in the order of the fit.
 
-    Columns are matched to the names at fit, or to the classes.
+    Columns are matched to the names in `fit`, or to the classes.
     """
     table, names = as_array(scores), column_names(scores)
     if names is None:
@@ -71,7 +71,7 @@ def arrange_as_fitted(scores: ScoresLike, fitted: AnyArray | None, classes: AnyA
     wanted = fitted.tolist()
     if sorted(names) != sorted(wanted):
         raise ValueError(
-            f"The columns of X have other names than at fit: {shortened(names)} instead of "
+            f"The columns of X have different names than in fit: {shortened(names)} instead of "
             f"{shortened(wanted)}. Pass X[calibrator.feature_names_in_.tolist()]."
         )
     return _in_order(table, np.array([names.index(name) for name in wanted], dtype=np.intp))

@@ -34,7 +34,7 @@ def check_costs(cost: Any, n_classes: int | None = None, *, name: str = "cost") 
     try:
         costs = table.astype(np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must hold numbers, got an array of {table.dtype}.") from None
+        raise TypeError(f"{name} must contain numbers, got an array of {table.dtype}.") from None
     if not np.isfinite(costs).all():
         row, column = np.argwhere(~np.isfinite(costs))[0].tolist()
         raise ValueError(
@@ -55,10 +55,10 @@ def add_abstention(cost: FloatArray, abstain: Any) -> FloatArray:
     if values.shape not in ((), (len(cost),)) or values.dtype.kind not in "iuf":
         raise ValueError(
             f"abstain must be a number or one number for each of the {len(cost)} classes, got "
-            f"{abstain!r:.80}. Pass for example abstain=1.0."
+            f"{abstain!r:.80}. For example, pass abstain=1.0."
         )
     if not np.isfinite(values).all():
         raise ValueError(
-            f"abstain must be finite, got {abstain!r:.80}. Pass abstain=None for none."
+            f"abstain must be finite, got {abstain!r:.80}. Pass abstain=None for no abstention."
         )
     return np.column_stack([cost, np.broadcast_to(values, len(cost))])

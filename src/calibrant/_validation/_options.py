@@ -30,7 +30,7 @@ class OptionScores:
         Log-probabilities of the options, or logits. Each row is normalized over its own options.
         Columns from ``n_options`` on are not read, so they may hold anything.
     n_options : array-like of shape (n,), optional
-        Number of options of each question. By default all questions have K.
+        Number of options of each question. By default, all questions have K options.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class OptionScores:
     Notes
     -----
     Labels are option positions 0 .. K - 1. Fits and metrics of a type of calibration that has one
-    binary problem per position, such as "class-wise", count an absent option as a prediction of 0
-    that was correct, which adds no error.
+    binary problem per position, such as "class-wise", count an absent option as a correct
+    prediction of 0. This adds no error.
 
     Calibrators need ``inputs="log_proba"``. Their fits treat an absent option like a class with the
     score -inf; the calibrated probabilities of the other options are then divided by their sum.
@@ -73,7 +73,7 @@ class OptionScores:
         is_present = np.arange(scores.shape[1]) < counts[:, None]
         _check_values(scores, is_present)
         scores[~is_present] = ABSENT
-        # A finite floor tells present options without a chance from absent ones.
+        # A finite floor distinguishes present options with probability zero from absent options.
         normalized = np.maximum(log_softmax(scores), LOG_ZERO)
         self._set(np.where(is_present, normalized, -np.inf), counts)
 

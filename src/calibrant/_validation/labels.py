@@ -33,7 +33,7 @@ def check_classes(classes: LabelsLike | None, n_classes: int) -> AnyArray:
         return np.arange(n_classes)
     if isinstance(classes, str):
         raise TypeError(
-            f"classes must be a list of labels, got the string {classes!r}. Pass, for example, "
+            f"classes must be a list of labels, got the string {classes!r}. For example, pass "
             f"classes={classes.replace(',', ' ').split()!r}."
         )
     if isinstance(classes, set | frozenset | dict):

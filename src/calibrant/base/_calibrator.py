@@ -274,7 +274,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the same kind as at fit.
+            Scores of the same kind as in `fit`.
 
         Returns
         -------
@@ -301,7 +301,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the same kind as at fit.
+            Scores of the same kind as in `fit`.
 
         Returns
         -------
@@ -320,7 +320,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the same kind as at fit.
+            Scores of the same kind as in `fit`.
 
         Returns
         -------

@@ -55,7 +55,8 @@ def _check_new_options(calibrator: Any, X: OptionScores) -> FloatArray:
     if n_missing < 0:
         raise ValueError(
             f"X has questions with up to {X.n_classes} options, but {type(calibrator).__name__} "
-            f"was fitted with at most {calibrator.n_classes_}. Fit it on such questions, too."
+            f"was fitted with at most {calibrator.n_classes_}. Fit it on questions with as many "
+            f"options."
         )
     # Questions with fewer options than those of the fit: the other options are absent.
     scores = X.as_scores(calibrator.inputs)
@@ -100,10 +101,10 @@ def check_n_columns(calibrator: Any, shape: tuple[int, ...]) -> None:
 
 
 def _check_names(reordered: Sequence[Any] | None, classes: AnyArray, X: ScoresLike) -> None:
-    """Raise if columns have no names, but the data frame at fit had another order than classes."""
+    """Raise if columns have no names, but those in `fit` were in another order than the classes."""
     if reordered is not None and len(np.shape(X)) == 2 and column_names(X) is None:
         raise ValueError(
-            f"X has no column names, and the columns of the data frame at fit "
+            f"X has no column names, and the columns of the data frame in fit "
             f"({shortened(reordered)}) were in another order than classes_ "
             f"({shortened(classes)}). Pass pandas.DataFrame(X, columns=[...]) with the names of "
             "the columns."

@@ -35,7 +35,7 @@ class TrainingSummary:
         Mean log-loss of the scores and of the calibrated probabilities over ``n_rows`` of these
         rows.
     n_rows : int
-        Number of rows of positive weight in the log-losses: all rows, or, for more than about
+        Number of rows with positive weight in the log-losses: all rows, or, for more than about
         16,000 scores, at least 1,000 evenly spaced rows.
     row_sketch : str
         Hashes of 64 of these rows in hexadecimal. `calibrant.decisions` compares them with the rows
@@ -67,7 +67,7 @@ def summarize_training(
     """Summarize a fit to checked scores, or return None for top scores.
 
     ``log_true_of`` gives logarithms of the calibrated probabilities of the true classes, from
-    scores and column codes, and from the other columns of the sample if asked for.
+    scores and column codes, and from the other columns of the sample if requested.
     """
     rows = sample.summary_rows()
     if rows is None:

@@ -234,7 +234,7 @@ class HistogramBinning(BaseBinaryCalibrator):
             self._fit_ordered(*ordered_pairs(score, outcome))
 
     def _fit_ordered(self, score: FloatArray, hit: IntArray) -> None:
-        """Fit on sorted rows of weight one. If no edge is tied, bins are slices of the rows."""
+        """Fit on sorted rows with weight one. If no edge is tied, bins are slices of the rows."""
         n_bins = self._n_bins(float(score.size))
         starts, last = _row_groups(score.size, n_bins)
         inner = last[:-1]
@@ -428,7 +428,7 @@ def uniform_edges(n_bins: int) -> FloatArray:
 
 
 def _row_counts(score: FloatArray, weight: FloatArray) -> FloatArray:
-    """Rows of positive weight at each distinct score."""
+    """Rows with positive weight at each distinct score."""
     present = score[weight > 0]
     return distinct_sums(present, np.zeros(present.size), np.ones(present.size))[1]
 

@@ -14,7 +14,7 @@ def distinct_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return distinct scores in increasing order, with their sums of weights and weighted outcomes.
 
-    Rows of weight zero are excluded. All methods that sort scores treat ties in this way.
+    Rows with weight zero are excluded. All methods that sort scores treat ties in this way.
     """
     if is_unit(weight) and score.size and score.min() >= 0.0 and score.max() <= 1.0:
         return pair_sums(*ordered_pairs(score, outcome))
@@ -51,7 +51,7 @@ def pair_sums(score: FloatArray, hit: IntArray) -> tuple[FloatArray, FloatArray,
 def present_rows(
     score: FloatArray, outcome: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Select rows of positive weight. For several claims, rows are on the last axis."""
+    """Select rows with positive weight. For several claims, rows are on the last axis."""
     if is_unit(weight) or weight.all():
         return score, outcome, weight
     present = weight > 0
@@ -63,7 +63,7 @@ def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
     starts = np.append(0, np.searchsorted(values, edges[:-1], side="right"))
     # reduceat needs valid indices, so empty bins at the end begin at the appended zero.
     sums = np.add.reduceat(np.append(part, 0.0), starts)
-    # For other empty bins reduceat returns the next value instead of 0.
+    # For other empty bins, reduceat returns the next value instead of 0.
     sums[:-1][starts[1:] == starts[:-1]] = 0.0
     return sums
 

@@ -68,7 +68,8 @@ def _starts(rows: FloatArray, least: float) -> BoolArray:
     starts = np.zeros(len(rows), dtype=bool)
     remaining, total = float(rows.sum()), np.inf
     for b, count in enumerate(rows.tolist()):
-        # A merged bin starts at a row, when the one before it and those that follow have enough.
+        # A merged bin starts at a bin if the previous merged bin and the remaining bins have enough
+        # rows.
         if count > 0 and total >= least and (remaining >= least or not starts.any()):
             starts[b], total = True, 0.0
         total, remaining = total + count, remaining - count

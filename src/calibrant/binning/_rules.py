@@ -71,7 +71,7 @@ class Bins:
         ):
             raise ValueError(
                 "edges must be one or more increasing arrays of upper edges, one array per claim. "
-                "Pass for example Bins([np.array([0.2, 0.5, 1.0])])."
+                "For example, pass Bins([np.array([0.2, 0.5, 1.0])])."
             )
         object.__setattr__(self, "edges", edges)
 
@@ -163,7 +163,7 @@ def check_bin_rule(bins: Any, n_bins: int, strategy: str) -> BinRule | None:
     if bins is not None:
         raise TypeError(
             f"bins must be a fitted binning calibrator or a Bins object, got "
-            f"{type(bins).__name__}. For a number of bins pass n_bins=15."
+            f"{type(bins).__name__}. For a number of bins, pass n_bins=15."
         )
     check_count(n_bins, "n_bins")
     check_option(strategy, "strategy", STRATEGIES)

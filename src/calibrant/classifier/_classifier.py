@@ -75,7 +75,7 @@ class CalibratedClassifier(
 ):
     r"""Fit a classifier and calibrate it on held-out rows.
 
-    By default an ensemble of clones of the estimator predicts, and the calibrator is fitted on
+    By default, an ensemble of clones of the estimator predicts, and the calibrator is fitted on
     out-of-fold predictions of that ensemble. Use ``ensemble=False`` if a single fit of the
     estimator must predict, for example because prediction time matters. Pass an estimator that is
     already fitted as ``FrozenEstimator(estimator)``. Then `fit` only calibrates it.
@@ -383,8 +383,8 @@ class CalibratedClassifier(
     def _warn_unweighted(self) -> None:
         if not self._is_frozen:
             warnings.warn(
-                f"{type(self.estimator).__name__} takes no sample_weight, so only the calibrator "
-                f"uses the weights. For a pipeline, enable metadata routing: "
+                f"{type(self.estimator).__name__} does not accept sample_weight, so only the "
+                f"calibrator uses the weights. For a pipeline, enable metadata routing: "
                 f"sklearn.set_config(enable_metadata_routing=True).",
                 UserWarning,
                 stacklevel=4,

@@ -92,7 +92,7 @@ def _as_proba(response: Scorer, scores: FloatArray, temperature: float) -> Float
 
 
 class AverageScores(NamedTuple):
-    """Out-of-fold probabilities of an ensemble, which are never predicted by fits on the row.
+    """Out-of-fold probabilities of an ensemble: no classifier predicts a row that it was fitted on.
 
     ``average`` is what the calibrator is fitted on. ``clone_average`` is the part of it that clones
     without two folds predict, and ``pair_proba`` has averages of two of these clones.

@@ -108,7 +108,7 @@ def check_classifier(estimator: Any) -> None:
     if hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
         raise TypeError(
             f"{type(estimator).__name__} is a regressor, but a classifier with decision_function "
-            f"or predict_proba is needed. Pass for example LogisticRegression()."
+            f"or predict_proba is needed. For example, pass LogisticRegression()."
         )
 
 
@@ -126,7 +126,7 @@ def response_method(estimator: Any) -> str:
     if _votes_by_pairs(estimator):
         raise ValueError(
             "decision_function returns one value per pair of classes, but one value per class is "
-            "needed. Set decision_function_shape='ovr' of the estimator."
+            "needed. Set decision_function_shape='ovr' in the estimator."
         )
     return "decision_function"
 

@@ -98,7 +98,7 @@ class TrainingData:
         if not weight.any():
             raise ValueError(
                 "All rows of a fold have weight zero. Pass fewer folds, for example cv=2, or drop "
-                "the rows of weight zero."
+                "the rows with weight zero."
             )
         scores = check_scores(part.scores, inputs=part.response.inputs, slack=SLACK)
         groups = None if self.groups is None else self.groups[rows]

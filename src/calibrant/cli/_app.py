@@ -276,9 +276,9 @@ def compare(
     chunked: Chunked = None,
     by: By = None,
 ) -> None:
-    """Compare calibration methods by cross-validation. Shows metrics of held-out rows, and the
-    reduction in log-loss of each method with a confidence interval. Scores larger than 256 MB are
-    read in blocks, once per pass, unless the methods include gp or canonical.
+    """Compare calibration methods by cross-validation. The table shows metrics on held-out rows,
+    and the reduction in log-loss by each method with a confidence interval. Scores larger than 256
+    MB are read in blocks, once per pass, unless the methods include gp or canonical.
     """
     from calibrant.cli._files import open_file, read_columns, rows_for
     from calibrant.cli._tables import show_comparison
@@ -331,7 +331,7 @@ def report(
     calibrator = model
     if model is None:
         calibrator = make_calibrator(options.method, options.notion, file, options.seed)
-    # Weighted rows are loaded by default; --chunked overrides it.
+    # Weighted rows are loaded by default; --chunked overrides this default.
     is_chunked = False if data.weight and options.chunked is None else options.chunked
     rows = rows_for([calibrator], file, is_chunked)
     training = reports.training_rows(data, options, file, output)
@@ -358,7 +358,7 @@ def llm(
 ) -> None:
     """Evaluate language models from evaluation logs. The command reads logs of lm_eval, Inspect,
     HELM and batch services, and tables with the columns confidence and correct. It prints a table
-    of tasks with confidence intervals that hold for all tasks together.
+    of tasks with confidence intervals that hold jointly for all tasks.
     """
     from calibrant.cli._llm import report_runs, show_runs
 

@@ -92,15 +92,16 @@ def make_decision(
     if not isinstance(model, Calibrator):
         if chosen or options.calibration or options.batch:
             raise ValueError(
-                f"{path} is a saved {type(model).__name__}, which decides by itself. Remove --cost,"
-                f" --risk, --sets, --batch and --calibration, or pass a calibrator."
+                f"{path} is a saved {type(model).__name__}, which already contains a decision "
+                f"rule. Remove --cost, --risk, --sets, --batch and --calibration, or pass a "
+                f"calibrator."
             )
         return _saved_decision(model)
     if len(chosen) != 1:
         found = " and ".join(f"--{name}" for name in chosen) or "none of them"
         raise ValueError(
             f"A calibrator needs one of --cost FILE, --risk SHARE and --sets SHARE, got {found}. "
-            f"Pass for example --risk 0.05 --calibration labeled.csv."
+            f"For example, pass --risk 0.05 --calibration labeled.csv."
         )
     if options.cost is not None:
         return _by_cost(model, options)
@@ -127,8 +128,8 @@ def _by_proof(
 ) -> Decision:
     if options.calibration is None:
         raise ValueError(
-            "A guarantee needs rows with labels that did not fit the calibrator. Pass --calibration"
-            " FILE."
+            "A guarantee needs labeled rows that were not used to fit the calibrator. Pass "
+            "--calibration FILE."
         )
     _check_other_data(path, options.calibration)
     other = replace(data, file=options.calibration, classes=None)
@@ -150,7 +151,10 @@ def _by_batch(
 ) -> Decision:
     """Answers to all rows of the file together."""
     if options.risk is None or rows.weight is not None:
-        raise ValueError("--batch requires --risk, and no --weight. Pass for example --risk 0.05.")
+        raise ValueError(
+            "--batch requires --risk and cannot be combined with --weight. For example, pass "
+            "--risk 0.05."
+        )
     if options.save is not None:
         raise ValueError("--batch decides on one file, so it cannot be saved. Remove --save.")
     file = _open_new(data, scores_of(model), options.calibration or data.file, out)
@@ -183,7 +187,7 @@ def _saved_decision(model: Any) -> Decision:
         scores = ModelScores(model.classes_, "proba", ())
         return Decision(lambda X: _rule_columns(model, X), scores, "", model)
     columns = _set_columns if isinstance(model, PredictionSets) else _answer_columns
-    # The estimator knows the kind of scores and the names of their columns.
+    # The estimator stores the kind of scores and the names of their columns.
     scores = scores_of(model.estimator_)
     return Decision(lambda X: columns(model, X), scores, str(model.guarantee()), model)
 
@@ -209,7 +213,7 @@ def _check_other_data(model: Path, calibration: Path) -> None:
         is_same = hashlib.file_digest(file, "sha256").hexdigest() == digest
     if is_same:
         raise ValueError(
-            f"{model} was fitted on {calibration}. Rows of the fit cannot prove a guarantee, "
+            f"{model} was fitted on {calibration}. The rows of the fit cannot support a guarantee, "
             f"because the calibrator makes fewer errors on them than on new rows. Pass a file with "
             f"other rows to --calibration."
         )

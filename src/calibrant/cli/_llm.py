@@ -21,7 +21,7 @@ def report_runs(
     *,
     percent: bool,
 ) -> llm.RunsReport:
-    """Read logs, and write a report if a file was asked for."""
+    """Read logs, and write a report if a file was requested."""
     if output_path is not None:
         check_ending(output_path)
         check_output(output_path, "report", path if path.is_file() else None)

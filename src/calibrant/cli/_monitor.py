@@ -168,8 +168,8 @@ def update(
     again: Again = False,
 ) -> None:
     """Add labeled rows and check for an alarm. The exit code is 3 if there is an alarm, and 0 if
-    not. Bad input gives exit code 2 and leaves the state unchanged. Exit code 4 means that the rows
-    were added, but the output or the metrics could not be written.
+    not. If the input is invalid, the exit code is 2 and the state does not change. Exit code 4
+    means that the rows were added, but the output or the metrics could not be written.
     """
     from calibrant.cli import _monitor_state as states
     from calibrant.cli._files import open_file, read_groups

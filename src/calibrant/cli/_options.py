@@ -28,7 +28,7 @@ By = Annotated[
 MinRows = Annotated[
     int,
     typer.Option(
-        "--min-rows", min=0, metavar="N", help="Hide groups of --by that have fewer rows."
+        "--min-rows", min=0, metavar="N", help="Hide groups of --by with fewer rows than this."
     ),
 ]
 FitBy = Annotated[
@@ -36,7 +36,7 @@ FitBy = Annotated[
     typer.Option(
         "--by",
         metavar="COLUMN",
-        help="Also correct each group of this column, shrunk toward the fit of all rows "
+        help="Also calibrate each group of this column, shrunk toward the fit on all rows "
         "(repeatable).",
     ),
 ]
@@ -71,7 +71,9 @@ CorrectColumn = Annotated[
 ModelToEvaluate = Annotated[
     Path | None,
     typer.Option(
-        "--model", metavar="MODEL", help="Evaluate before and after this saved calibrator."
+        "--model",
+        metavar="MODEL",
+        help="Evaluate the predictions before and after this saved calibrator.",
     ),
 ]
 FitFile = Annotated[
@@ -148,15 +150,15 @@ PageToWrite = Annotated[
 LogsToRead = Annotated[
     Path,
     typer.Argument(
-        metavar="PATH", help="A log file, or a folder that is searched.", show_default=False
+        metavar="PATH", help="Log file, or folder to search for log files.", show_default=False
     ),
 ]
 Risk = Annotated[
     float | None,
     typer.Option(
         metavar="SHARE",
-        help="Find the confidence of each task above which at most this share of the answers is "
-        "wrong, with 90% confidence.",
+        help="For each task, find the confidence threshold above which at most this share of the "
+        "answers is wrong (at 90% confidence).",
     ),
 ]
 OptionReading = Annotated[
@@ -305,34 +307,39 @@ class DecideArguments:
     risk: Annotated[
         float | None,
         typer.Option(
-            metavar="SHARE", help="Answer or abstain: largest share of wrong answers, such as 0.05."
+            metavar="SHARE",
+            help="Answer or abstain, with at most this share of wrong answers, such as 0.05.",
         ),
     ] = None
     delta: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="Probability that the answers exceed the risk."),
+        typer.Option(
+            metavar="SHARE", help="Probability that the error rate of the answers exceeds the risk."
+        ),
     ] = 0.1
     score: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="Order of the answers: confidence, margin or log-margin."
+            metavar="NAME", help="Score that ranks the answers: confidence, margin or log-margin."
         ),
     ] = "confidence"
     batch: Annotated[
         bool,
-        typer.Option("--batch", help="The risk holds on average over files like FILE."),
+        typer.Option("--batch", help="Bound the error rate only on average over files like FILE."),
     ] = False
     sets: Annotated[
         float | None,
         typer.Option(
-            metavar="SHARE", help="Sets of labels that contain the true one this often, as 0.9."
+            metavar="SHARE",
+            help="Predict sets of labels that contain the true label with this probability, "
+            "such as 0.9.",
         ),
     ] = None
     calibration: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Rows with labels that prove the risk. They must not have fitted MODEL.",
+            help="Labeled rows for the guarantee. MODEL must not have been fitted on these rows.",
         ),
     ] = None
     cost: Annotated[
@@ -343,11 +350,14 @@ class DecideArguments:
         ),
     ] = None
     abstain: Annotated[
-        float | None, typer.Option(metavar="COST", help="Cost of an abstention, with --cost.")
+        float | None, typer.Option(metavar="COST", help="Cost of an abstention (requires --cost).")
     ] = None
     save: Annotated[
         Path | None,
-        typer.Option(metavar="RULE", help="Also save the decision, which replaces MODEL later."),
+        typer.Option(
+            metavar="RULE",
+            help="Also save the fitted decision, which you can pass as MODEL later.",
+        ),
     ] = None
 
 
@@ -407,7 +417,7 @@ class Printing:
         bool, typer.Option("--json", help="Print the result as JSON on standard output.")
     ] = False
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print no notes and no progress bar.")
+        bool, typer.Option("--quiet", "-q", help="Do not print notes or a progress bar.")
     ] = False
 
     def output(self) -> Output:

@@ -107,7 +107,7 @@ class Output:
     def working(self, what: str, *, spins: bool = True, n_steps: int = 0) -> Iterator[None]:
         """Show a spinner during long work, and print warnings as notes at the end.
 
-        With ``n_steps`` it is a bar of steps. ``spins`` is False if the work shows its own
+        With ``n_steps``, it is a bar of steps. ``spins`` is False if the work shows its own
         progress.
         """
         is_shown = spins and not self.quiet

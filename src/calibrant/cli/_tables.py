@@ -106,7 +106,7 @@ def _evaluation_cells(
     rows = {title: [title, _value_text(value), ""] for title, value in values.items()}
     for name, entry in intervals.items():
         title = METRICS[name].title if name in METRICS else entry.quantity
-        # An interval completes the row of its measure, or adds one.
+        # An interval completes the row of its measure, or adds a new row.
         interval = format_interval(entry.low, entry.high)
         rows[title] = [title, format_number(entry.estimate), interval]
     if not intervals:
@@ -245,5 +245,5 @@ def _table(
 
 
 def _longest_word(*texts: str) -> int:
-    """Length of the longest word, so that no word is cut in a narrow terminal."""
+    """Length of the longest word, so no word is cut in a narrow terminal."""
     return max((len(word) for text in texts for word in text.split()), default=1)

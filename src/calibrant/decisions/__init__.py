@@ -1,13 +1,13 @@
 """Decisions from probabilities: when to answer, what an error costs, and sets of labels.
 
-- `SelectiveClassifier` answers or abstains, so that few of its answers are wrong. The error rate is
+- `SelectiveClassifier` answers or abstains, with a small share of wrong answers. The error rate is
   proved for new rows, with a stated confidence.
 - `select_answers` does the same for one batch of rows, on average over batches.
 - `DecisionRule` minimizes the expected cost of actions, one of which may be an abstention.
 - `PredictionSets` predicts sets that contain the true label with a stated probability.
 
-All of them need rows that fitted neither the classifier nor its calibrator. "Answered" is the share
-of rows with an answer, "set coverage" the share of sets that contain the true label.
+All of them need rows that were used to fit neither the classifier nor its calibrator. "Answered" is
+the share of rows with an answer, "set coverage" the share of sets that contain the true label.
 """
 
 from calibrant.decisions._batch import Selection, select_answers

@@ -26,7 +26,7 @@ class Selection(ShortRepr, AsText):
     labels : array of shape (m,)
         The most probable label of each row, also of rows that are not answered.
     p_values : array of shape (m,)
-        Evidence against the hypothesis that the label is wrong; small if the row is sure.
+        P-value of the hypothesis that the label is wrong; small if the prediction is confident.
     risk : float
         Largest expected share of wrong answers.
     n_rows : int
@@ -64,7 +64,7 @@ class Selection(ShortRepr, AsText):
 
 @dataclass(frozen=True, eq=False)
 class _Owner:
-    """The parameters of `select_answers` that decide which rows prove."""
+    """The parameters of `select_answers` that determine which rows the proof uses."""
 
     estimator: Any
     inputs: str
@@ -84,7 +84,8 @@ def select_answers(
     inputs: Inputs = "proba",
     classes: Any = None,
 ) -> Selection:
-    r"""Select rows of a batch to answer, so that few answers are wrong on average over batches.
+    r"""Select rows of a batch to answer, with a bound on the mean share of wrong answers over
+    batches.
 
     It answers more rows than `SelectiveClassifier`, because the guarantee is weaker: the error rate
     is bounded on average over batches and labeled rows, not with a given confidence. Call it once
@@ -101,8 +102,8 @@ def select_answers(
     risk : float, default 0.05
         Largest expected share of wrong answers.
     estimator : classifier or calibrator, optional
-        Predicts the probabilities. A fitted calibrator or a ``FrozenEstimator`` predicts as it is.
-        Anything else is fitted on half of the rows.
+        Predicts the probabilities. A fitted calibrator or a ``FrozenEstimator`` is not fitted
+        again. Anything else is fitted on half of the rows.
     score : {"confidence", "margin", "log-margin"} or callable, default "confidence"
         Rows with the highest score are answered, see `SelectiveClassifier`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -128,8 +129,8 @@ def select_answers(
     The rows that the Benjamini-Hochberg procedure rejects at level ``risk`` are answered: those
     with :math:`p_j \le \text{risk} \cdot k / m`, for the largest k such that k of the m rows
     satisfy it. The expected value of (wrong answers) / max(answers, 1) is at most ``risk`` for
-    every distribution of exchangeable rows, also with ties, and also if higher scores are not
-    better.
+    every distribution of exchangeable rows. This holds even with ties, and even if higher scores
+    are not better.
 
     The proof considers a wrong row j of the batch and replaces the other p-values by values that
     are symmetric in row j and the n rows. If row j is answered, the number of answers stays the

@@ -1,8 +1,8 @@
-"""How many errors the surest rows may contain: an exact boundary of a random walk.
+"""How many errors the most confident rows may contain: an exact boundary of a random walk.
 
-Rows are ordered from the surest down. If every row were wrong with probability ``risk``, the number
-of errors among the first m rows would be a random walk of Bernoulli steps. `boundary_of` finds
-numbers of errors that this walk stays above at all ranks, except with probability ``delta``.
+Rows are ordered from the most confident down. If every row were wrong with probability ``risk``,
+the number of errors among the first m rows would be a random walk of Bernoulli steps. `boundary_of`
+finds numbers of errors that this walk stays above at all ranks, except with probability ``delta``.
 """
 
 from __future__ import annotations
@@ -139,10 +139,11 @@ class Boundary:
         return later[::-1]
 
     def _back(self, later: Counts, n_steps: int, low: int, high: int) -> FloatArray:
-        """Chances of numbers of errors ``low`` to ``high``, ``n_steps`` before those of a jump."""
+        """Probabilities of ``low`` to ``high`` errors, ``n_steps`` before those of a jump."""
         first, kernel = _binomial(n_steps, self.risk)
         start, stop = low + first, high + first + len(kernel)
-        # Zero below the boundary of the later jump. Above its highest count the chance is one.
+        # The probability is zero below the boundary of the later jump, and one above its highest
+        # count.
         chances = np.ones(stop - start)
         chances[: max(later.low - start, 0)] = 0.0
         known = later.between(start, stop - 1)
@@ -151,7 +152,7 @@ class Boundary:
 
     @cached_property
     def not_crossed(self) -> float:
-        """Probability that the walk never crosses; negligible counts are taken to have crossed."""
+        """Probability that the walk never crosses; negligible counts are treated as crossed."""
         return self._before[-1].total
 
     def start(self, cell: int) -> tuple[Counts, int]:

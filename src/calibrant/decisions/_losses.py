@@ -21,14 +21,14 @@ def scaled_losses(
     if cost.shape[1] != n_classes or cost.min() < 0 or not cost.max() > 0:
         raise ValueError(
             f"loss must have one column per class ({n_classes}) and costs of at least 0, got shape "
-            f"{cost.shape} with costs from {cost.min():g} to {cost.max():g}. Pass for example "
+            f"{cost.shape} with costs from {cost.min():g} to {cost.max():g}. For example, pass "
             f"1 - np.eye({n_classes})."
         )
     largest = float(cost.max())
     if not 0 < risk < largest:
         raise ValueError(
-            f"risk must be between 0 and the largest cost {largest:g}, got {risk!r}. Pass for "
-            f"example risk={0.05 * largest:g}."
+            f"risk must be between 0 and the largest cost {largest:g}, got {risk!r}. For example, "
+            f"pass risk={0.05 * largest:g}."
         )
     return realized_costs(cost, predicted, y) / largest, float(risk) / largest
 

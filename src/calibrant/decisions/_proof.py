@@ -1,6 +1,6 @@
-"""How many of the surest rows can be answered, so that few answers are wrong.
+"""Find how many of the most confident rows can be answered with few errors.
 
-The test of a single rank is in `_boundary`. Here its error probability is carried on: once a rank
+The test of a single rank is in `_boundary`. Here, its error probability is passed on: once a rank
 is proved, the ranks after it may use the probability with which the walk crosses only before them.
 """
 
@@ -25,13 +25,13 @@ def rows_without_error(risk: float, delta: float) -> int:
 
 
 def count_proved(errors: BoolArray, is_end: BoolArray, risk: float, delta: float) -> int:
-    r"""Number of the surest rows that can be answered with at most ``risk`` errors; 0 if none.
+    r"""Number of the most confident rows that can be answered at this risk; 0 if none.
 
     Parameters
     ----------
     errors : array of bool, shape (n,)
-        Whether each row is wrong, from the surest row down. Rows with equal scores are in random
-        order.
+        Whether each row is wrong, from the most confident row down. Rows with equal scores are in
+        random order.
     is_end : array of bool, shape (n,)
         Whether a row is the last of its score. A threshold cannot separate equal scores.
     risk, delta : float

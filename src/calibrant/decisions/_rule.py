@@ -32,7 +32,7 @@ class DecisionRule(SavedDecision, BaseEstimator):
     Parameters
     ----------
     cost : array-like of shape (K, A)
-        Cost of each action (column) for each true class (row). A class label is an action, too.
+        Cost of each action (column) for each true class (row). A class label can also be an action.
     abstain : float or array-like of shape (K,), optional
         Cost of an abstention, for all classes or for each true class. It is the last action.
     classes : array-like of K labels, optional
@@ -52,7 +52,7 @@ class DecisionRule(SavedDecision, BaseEstimator):
 
     See Also
     --------
-    SelectiveClassifier : Abstain so that few answers are wrong.
+    SelectiveClassifier : Abstain to limit the share of wrong answers.
     calibrant.metrics.decision_cost : The mean cost of decisions.
     calibrant.inference.decision_gain : How much calibration reduces the cost.
 
@@ -65,7 +65,7 @@ class DecisionRule(SavedDecision, BaseEstimator):
     0]]`` of two classes predict class 1 if its probability is above t. After a change of class
     frequencies, decide on the corrected probabilities of `calibrant.label_shift`.
 
-    By default the abstention has the label A, the number of its column. If classes or actions are
+    By default, the abstention has the label A, the number of its column. If classes or actions are
     given, it is "" for text and -1 for numbers, unless ``actions`` holds a label for it.
 
     References
@@ -191,7 +191,7 @@ def action_labels(costs: FloatArray, abstain: Any, classes: Any, actions: Any) -
         labels = as_array(classes) if is_square else np.arange(n_actions)
     if labels.ndim != 1 or len(labels) not in (n_given, n_actions):
         raise ValueError(
-            f"actions must hold {n_given} labels, one per column of cost"
+            f"actions must contain {n_given} labels, one per column of cost"
             f"{', or one more for the abstention' * (abstain is not None)}, got {labels.tolist()}."
         )
     if len(labels) == n_actions:
@@ -207,9 +207,9 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier or calibrator
-        Predicts the probabilities. A fitted calibrator or a ``FrozenEstimator`` predicts as it is.
-        Anything else is cloned and fitted. Use `calibrant.CalibratedClassifier` for calibrated
-        probabilities.
+        Predicts the probabilities. A fitted calibrator or a ``FrozenEstimator`` is not fitted
+        again. Anything else is cloned and fitted. Use `calibrant.CalibratedClassifier` for
+        calibrated probabilities.
     cost : array-like of shape (K, A), optional
         Cost of each action (column) for each true class (row). By default 1 for every error.
     abstain : float or array-like of shape (K,), optional

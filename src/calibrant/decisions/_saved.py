@@ -1,4 +1,4 @@
-"""What `calibrant.save` and `calibrant.load` need to know about decisions."""
+"""Support for saving and loading decisions."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SavedModel(SavedDecision):
             raise ValueError("its classes are not those of its calibrator")
 
     def _probe(self, proba: FloatArray) -> None:
-        """Predict probabilities, so that contradictions raise."""
+        """Predict probabilities, which raises an error if values contradict each other."""
         raise NotImplementedError
 
     def _check_loaded(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 class ScoreParameter:
     """Descriptor for a class with a parameter and a method of the name ``score``.
 
-    The constructor and `set_params` set the parameter, which `get_params` returns.
+    The constructor and `set_params` set the parameter, and `get_params` returns it.
     ``estimator.score(X, y)`` is the method, as scikit-learn expects. Without this descriptor, the
     parameter would hide the method.
     """

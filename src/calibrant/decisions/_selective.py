@@ -1,4 +1,4 @@
-"""A classifier that abstains, so that few of its answers are wrong."""
+"""A classifier that abstains to limit the share of wrong answers."""
 
 from __future__ import annotations
 
@@ -40,21 +40,22 @@ from calibrant.metrics.sureness import check_score, sureness
 class SelectiveClassifier(
     HasScoreParameter, SavedModel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
-    r"""Answer or abstain, so that at most a given share of the answers is wrong.
+    r"""Answer or abstain, with at most a given share of wrong answers.
 
-    Rows that the estimator was not fitted to prove the error rate. Pass probabilities, a fitted
-    calibrator or ``FrozenEstimator(model)``, and all rows prove it. Pass an unfitted classifier or
-    calibrator, and some of the rows are held out from its fit and prove it.
+    The error rate is proved on rows that were not used to fit the estimator. If you pass
+    probabilities, a fitted calibrator or ``FrozenEstimator(model)``, the proof uses all rows. If
+    you pass an unfitted classifier or calibrator, some of the rows are held out from its fit for
+    the proof.
 
     Parameters
     ----------
     estimator : classifier, calibrator or None
         None: X are scores of the kind ``inputs``. A fitted calibrator or a ``FrozenEstimator``
-        predicts as it is. Anything else is cloned and fitted on a part of the rows.
+        is not fitted again. Anything else is cloned and fitted on a part of the rows.
     risk : float, default 0.05
         Largest share of wrong answers. For a cost matrix, the largest mean cost of the answers.
     delta : float, default 0.1
-        Probability, over the draw of the rows, that the answers exceed the risk.
+        Probability, over the draw of the rows, that the error rate of the answers exceeds the risk.
     score : {"confidence", "margin", "log-margin"} or callable, default "confidence"
         Rows with the highest score are answered. "confidence" is the highest probability, "margin"
         its distance to the second highest, and "log-margin" the logarithm of their ratio. A
@@ -64,9 +65,9 @@ class SelectiveClassifier(
         class (row).
     per_class : bool, default False
         Whether the risk holds for the answers of every class, with one threshold per class. If
-        False, it holds for all answers together.
+        False, it holds on average over all answers.
     cv : float, default 0.5
-        Share of rows that prove the risk, if the estimator is fitted here.
+        Share of rows held out for the proof, if the estimator is fitted here.
     abstain : label, optional
         Prediction for rows without an answer. By default -1 if labels are numbers and "" if they
         are text.
@@ -107,9 +108,9 @@ class SelectiveClassifier(
     -----
     Let R(t) be the error rate of new rows with a score above t. The threshold has
     :math:`P(R(t) \le \text{risk}) \ge 1 - \delta` for every distribution, and R need not be
-    monotone. The proof compares the errors of the surest rows with an exact boundary of a random
-    walk, and passes the unused part of :math:`\delta` on to the next ranks by closed testing. Ties
-    are broken at random in the proof, and tied rows are answered together.
+    monotone. The proof compares the errors of the most confident rows with an exact boundary of a
+    random walk, and passes the unused part of :math:`\delta` on to the next ranks by closed
+    testing. Ties are broken at random in the proof, and tied rows are answered together.
 
     A loss between 0 and the largest cost C is replaced by an error with probability loss / C, and
     the risk by risk / C. With ``per_class``, delta is divided by the number of predicted classes
@@ -120,8 +121,8 @@ class SelectiveClassifier(
     estimator, the score or the risk. It ends when the data drift, which
     `calibrant.monitoring.RiskMonitor` detects.
 
-    Rows of a group are not independent: pass ``groups`` to `fit`, and one random row per group
-    proves. Weights go to the fit of the estimator; each row of the proof counts once.
+    Rows of a group are not independent: pass ``groups`` to `fit`, and the proof uses one random
+    row per group. Weights go to the fit of the estimator; each row of the proof counts once.
 
     References
     ----------
@@ -186,7 +187,7 @@ class SelectiveClassifier(
             Labels.
         **fit_params
             Passed to the ``fit`` of the estimator, except for ``groups`` of shape (n,): rows of one
-            group are not separated, and one random row of each group proves.
+            group are not separated, and the proof uses one random row of each group.
 
         Returns
         -------
@@ -215,7 +216,7 @@ class SelectiveClassifier(
         """Set the thresholds, from probabilities and column codes of the rows of the proof."""
         predicted, scores = proba.argmax(axis=1), sureness(vars(self)["score"], proba)
         losses, risk = scaled_losses(self.loss, self.risk, predicted, y, self.n_classes_)
-        # Another stream than that of the split.
+        # This random stream differs from that of the split.
         rng = np.random.default_rng([as_seed(self.random_state) or 0, 1])
         self.error_rate_ = float(losses.mean()) * float(self.risk) / risk
         if self.per_class:
@@ -237,7 +238,7 @@ class SelectiveClassifier(
         needed = f"{self.rows_needed_} rows without an error"
         reason = f"The proof has {self.n_proved_} rows and needs at least {needed}."
         if self.n_proved_ >= self.rows_needed_:
-            reason = f"The surest rows contain too many errors; the proof needs {needed}."
+            reason = f"The most confident rows contain too many errors; the proof needs {needed}."
         warn_data(
             f"No row is answered, because risk={self.risk:g} could not be proved. {reason} Without "
             f"abstention the mean loss is {format_percent(losses.mean())} of the largest loss. "
@@ -250,7 +251,7 @@ class SelectiveClassifier(
         Parameters
         ----------
         X : array-like of shape (n, n_features) or (n, K)
-            Rows of the same kind as at fit.
+            Rows of the same kind as in `fit`.
 
         Returns
         -------
@@ -268,7 +269,7 @@ class SelectiveClassifier(
         Parameters
         ----------
         X : array-like of shape (n, n_features) or (n, K)
-            Rows of the same kind as at fit.
+            Rows of the same kind as in `fit`.
 
         Returns
         -------
@@ -285,7 +286,7 @@ class SelectiveClassifier(
         Parameters
         ----------
         X : array-like of shape (n, n_features) or (n, K)
-            Rows of the same kind as at fit.
+            Rows of the same kind as in `fit`.
 
         Returns
         -------
@@ -304,7 +305,7 @@ class SelectiveClassifier(
         Parameters
         ----------
         X : array-like of shape (n, n_features) or (n, K)
-            Rows of the same kind as at fit.
+            Rows of the same kind as in `fit`.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), optional

@@ -39,15 +39,15 @@ _ROUNDING = 1e-9
 class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEstimator):
     r"""Predict sets of labels that contain the true label with a given probability.
 
-    Rows that the estimator was not fitted to determine the sets, see `SelectiveClassifier`. If you
-    know the costs of errors, prefer probabilities and a `DecisionRule`: a set with one label states
-    no error rate, and an empty set is no abstention.
+    Rows that were not used to fit the estimator determine the sets, see `SelectiveClassifier`. If
+    you know the costs of errors, prefer probabilities and a `DecisionRule`: a set with one label
+    states no error rate, and an empty set is no abstention.
 
     Parameters
     ----------
     estimator : classifier, calibrator or None
         None: X are scores of the kind ``inputs``. A fitted calibrator or a ``FrozenEstimator``
-        predicts as it is. Anything else is cloned and fitted on a part of the rows.
+        is not fitted again. Anything else is cloned and fitted on a part of the rows.
     coverage : float, default 0.9
         Least probability that a set contains the true label.
     score : {"lac", "aps"}, default "lac"
@@ -60,7 +60,8 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         Whether the coverage holds for the rows of every class.
     small : {"pool", "always"}, default "pool"
         Treatment of classes with fewer than 1 / (1 - coverage) - 1 rows, if ``class_conditional``.
-        "pool": the coverage holds for all of them together. "always": they are in every set.
+        "pool": the coverage holds on average over the rows of these classes.
+        "always": these classes are in every set.
     cv : float, default 0.5
         Share of rows that determine the sets, if the estimator is fitted here.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -93,12 +94,13 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     -----
     The threshold is the k-th smallest of the scores of the true labels of n rows, with
     :math:`k = \lceil (n + 1) \text{coverage} \rceil`, and infinite if k > n. A new set contains its
-    label with probability at least k / (n + 1) over new row and rows. Given the rows, the coverage
-    has the distribution Beta(k, n + 1 - k), if scores are not tied.
+    label with probability at least k / (n + 1) over the new row and the calibration rows. Given the
+    rows, the coverage has the distribution Beta(k, n + 1 - k), if scores are not tied.
 
-    The score of label k is :math:`1 - p_k` for "lac". For "aps" it is the sum of the probabilities
+    The score of label k is :math:`1 - p_k` for "lac". For "aps", it is the sum of the probabilities
     above :math:`p_k`; with ``randomize``, plus :math:`(1 - u) p_k` for a uniform random number u of
-    the row. Sums that include :math:`p_k` without randomization would leave sure rows empty.
+    the row. Sums that include :math:`p_k` without randomization would give empty sets for confident
+    rows.
 
     References
     ----------
@@ -213,7 +215,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         Parameters
         ----------
         X : array-like of shape (n, n_features) or (n, K)
-            Rows of the same kind as at fit.
+            Rows of the same kind as in `fit`.
 
         Returns
         -------
@@ -232,7 +234,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         Parameters
         ----------
         X : array-like of shape (n, n_features) or (n, K)
-            Rows of the same kind as at fit.
+            Rows of the same kind as in `fit`.
 
         Returns
         -------
@@ -249,7 +251,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         Parameters
         ----------
         X : array-like of shape (n, n_features) or (n, K)
-            Rows of the same kind as at fit.
+            Rows of the same kind as in `fit`.
 
         Returns
         -------
@@ -265,7 +267,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         Parameters
         ----------
         X : array-like of shape (n, n_features) or (n, K)
-            Rows of the same kind as at fit.
+            Rows of the same kind as in `fit`.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), optional

@@ -1,4 +1,4 @@
-"""Probabilities of rows that a decision is proved on, which the estimator was not fitted to."""
+"""Probabilities of the held-out rows on which a decision is proved."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ROUNDING = 1e-9
 
 
 class ProofRows(NamedTuple):
-    """A fitted estimator with probabilities and labels of rows that it was not fitted to."""
+    """A fitted estimator with probabilities and labels of held-out rows."""
 
     estimator: Any
     proba: FloatArray
@@ -47,7 +47,7 @@ class ProofRows(NamedTuple):
 
 
 def proof_rows(owner: Any, X: Any, y: Any, params: dict[str, Any]) -> ProofRows:
-    """Fit the estimator of ``owner`` if necessary, and predict rows that it was not fitted to.
+    """Fit the estimator of ``owner`` if necessary, and predict held-out rows.
 
     ``owner`` has the parameters ``estimator``, ``cv``, ``inputs``, ``classes`` and
     ``random_state``. ``params`` are the keyword arguments of its ``fit``.
@@ -72,7 +72,7 @@ def proof_rows(owner: Any, X: Any, y: Any, params: dict[str, Any]) -> ProofRows:
 
 
 def _is_fitted(estimator: Any) -> bool:
-    """Whether all rows can prove: nothing is fitted, or it was fitted before."""
+    """Return whether the proof can use all rows, because nothing is left to fit."""
     if isinstance(estimator, Calibrator):
         return hasattr(estimator, "classes_")
     return estimator is None or isinstance(estimator, FrozenEstimator)
@@ -80,7 +80,7 @@ def _is_fitted(estimator: Any) -> bool:
 
 def _fitted(owner: Any, X: Any, y: Any) -> Any:
     if owner.estimator is None:
-        # The identity learns nothing from the rows, so they can still prove.
+        # The identity is not fitted to the rows, so they can still support a guarantee.
         return Identity(inputs=owner.inputs, classes=owner.classes).fit(X, y)
     inner = getattr(owner.estimator, "estimator", owner.estimator)
     if isinstance(inner, Calibrator):
@@ -89,7 +89,7 @@ def _fitted(owner: Any, X: Any, y: Any) -> Any:
 
 
 def _raise_if_same_rows(calibrator: Calibrator, X: Any, y: Any) -> None:
-    """Raise if a calibrator was fitted on the rows that should prove a guarantee."""
+    """Raise if a calibrator was fitted on the rows of the proof."""
     training = vars(calibrator).get("training_")
     if training is None or isinstance(calibrator, Identity):
         return
@@ -97,18 +97,18 @@ def _raise_if_same_rows(calibrator: Calibrator, X: Any, y: Any) -> None:
     is_same = contains_rows(training.row_sketch, row_hashes(scores))
     if is_same or _has_summary(calibrator, training, scores, y):
         raise ValueError(
-            f"{type(calibrator).__name__} was fitted on rows that are also in X. On these rows it "
-            f"makes fewer errors than on new rows, so they cannot prove a guarantee. Pass other "
-            f"rows, or an unfitted calibrator: sklearn.base.clone(estimator)."
+            f"{type(calibrator).__name__} was fitted on rows that are also in X. The estimator "
+            f"makes fewer errors on these rows than on new rows, so they cannot support a "
+            f"guarantee. Pass other rows, or an unfitted calibrator: sklearn.base.clone(estimator)."
         )
 
 
 def _has_summary(
     calibrator: Calibrator, training: TrainingSummary, scores: FloatArray, y: Any
 ) -> bool:
-    """Whether rows have the number, the class frequencies and the log-loss of a fit.
+    """Return whether rows have the same number, class frequencies and log-loss as those of a fit.
 
-    Rows of few values recur in independent data, so their hashes say nothing.
+    Rows of few values recur in independent data, so their hashes contain no information.
     """
     codes, _ = encode_labels(as_array(y), calibrator.n_classes_, calibrator.classes_)
     sample = ArraySample(scores, codes, check_weight(None, len(codes)))
@@ -121,11 +121,12 @@ def _has_summary(
 
 
 def check_share(cv: Any) -> float:
-    """Return the share of rows that is kept from the fit; raise if it is not one."""
+    """Return the share of rows held out from the fit, or raise if it is invalid."""
     if isinstance(cv, bool) or not isinstance(cv, float | np.floating) or not 0 < cv < 1:
         raise ValueError(
-            f"cv must be the share of rows that prove the guarantee, between 0 and 1, got {cv!r}. "
-            f"Folds would prove it for several estimators instead of one. Pass for example cv=0.5."
+            f"cv must be the share of rows held out for the guarantee, between 0 and 1, got "
+            f"{cv!r}. Folds would give a guarantee about several estimators instead of one. For "
+            f"example, pass cv=0.5."
         )
     return float(cv)
 
@@ -151,8 +152,8 @@ def _split(
     n_held = min(max(1, round(share * n_units)), n_units - 1)
     if n_held < 1:
         raise ValueError(
-            f"The estimator and the proof need different rows, got n_samples={n_samples} in one "
-            f"group or row. Pass more rows."
+            f"The estimator and its guarantee need different rows, got n_samples={n_samples} in "
+            f"one group or row. Pass more rows."
         )
     is_held = np.zeros(n_units, dtype=bool)
     is_held[rng.permutation(n_units)[:n_held]] = True
@@ -193,7 +194,7 @@ def _predict(estimator: Any, X: Any, labels: AnyArray) -> tuple[FloatArray, IntA
 
 
 def probabilities(estimator: Any, X: Any, classes: AnyArray) -> FloatArray:
-    """Probabilities of a fitted estimator, (n, K); zero for classes that it does not know."""
+    """Probabilities of a fitted estimator, (n, K); zero for classes that it was not fitted on."""
     if hasattr(estimator, "predict_proba"):
         proba = as_array(estimator.predict_proba(X))
     else:

@@ -50,7 +50,7 @@ def _between(ordered: FloatArray, count: int) -> float:
         return -np.inf
     last, following = float(ordered[count - 1]), float(ordered[count])
     middle = following + (last - following) / 2
-    # Between neighboring floating-point numbers the mean is rounded to one of them.
+    # Between neighboring floating-point numbers, the mean is rounded to one of them.
     return middle if middle < last else following
 
 
@@ -63,7 +63,7 @@ def find_thresholds(
     n_classes: int,
     rng: np.random.Generator,
 ) -> list[Threshold]:
-    """A threshold for each predicted class, so that all of them hold jointly."""
+    """A threshold for each predicted class, all of which hold jointly."""
     counts = np.bincount(predicted, minlength=n_classes)
     is_tested = counts >= rows_without_error(risk, delta)
     # Numbers of rows contain no labels, so they may decide which classes share delta.

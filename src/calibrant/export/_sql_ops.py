@@ -156,8 +156,8 @@ def _clip(q: Sql, x: str, c: Any) -> str:
 
 
 def _admit(q: Sql, x: str, c: Any) -> str:
-    # Engines treat comparisons with NaN as false, or NaN as the largest number. In both cases the
-    # condition is false.
+    # Engines treat comparisons with NaN as false, or NaN as the largest number. In both cases,
+    # the condition is false.
     low, high = q.number(c["low"] - c["slack"]), q.number(c["high"] + c["slack"])
     return f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {_clip(q, x, c)} END"
 

@@ -24,8 +24,8 @@ class Certificate(ShortRepr):
     risk : float
         Largest mean loss, such as the share of wrong answers.
     delta : float
-        Probability, over the draw of these rows, that the guarantee fails. 0 if the guarantee is
-        one on average over these rows.
+        Probability, over the draw of these rows, that the guarantee fails. 0 if the guarantee
+        holds on average over these rows.
     date : str
         Date of the proof, such as "2026-11-18".
     digest : str
@@ -56,7 +56,7 @@ class Certificate(ShortRepr):
 
     @property
     def valid(self) -> bool:
-        """Whether the certificate was not revoked."""
+        """Whether the certificate is valid, which means that it was not revoked."""
         return not self.revoked
 
     def revoke(self, reason: str) -> Certificate:
@@ -69,7 +69,7 @@ class Certificate(ShortRepr):
 
 
 def certify(proba: FloatArray, y: IntArray, risk: float, delta: float) -> Certificate:
-    """A certificate of today for these rows."""
+    """Create a certificate with the current date for these rows."""
     return Certificate(
         n_rows=len(y),
         risk=float(risk),

@@ -36,7 +36,7 @@ class SelectiveGuarantee(ShortRepr, AsText):
     is_error : bool
         Whether the loss is 1 for every wrong answer. Otherwise it is a cost.
     per_class : bool
-        Whether the risk holds for the answers of every class, not only for all answers together.
+        Whether the risk holds for the answers of every class, not only on average over all answers.
     unproved : tuple of str
         Classes whose answers have no proof, so they are never predicted.
 
@@ -59,7 +59,7 @@ class SelectiveGuarantee(ShortRepr, AsText):
     def least_abstained(self) -> float:
         """Least share of rows on which any method with this guarantee must abstain.
 
-        With the error rate mu of all rows it is (mu - risk) / (1 - risk), because at best all
+        With the error rate mu of all rows, it is (mu - risk) / (1 - risk), because at best all
         abstained rows are wrong.
         """
         if not self.is_error:
@@ -78,7 +78,11 @@ class SelectiveGuarantee(ShortRepr, AsText):
     def _statement(self) -> str:
         if not self.answered:
             n_rows, needed = self.certificate.n_rows, self.rows_needed
-            reason = f"there are only {n_rows} rows" if n_rows < needed else "the surest rows fail"
+            reason = (
+                f"there are only {n_rows} rows"
+                if n_rows < needed
+                else "the most confident rows have too many errors"
+            )
             return (
                 f"Nothing could be proved, so no row is answered. A risk of {self._risk()} needs "
                 f"at least {needed} rows without an error, and {reason}."
@@ -139,7 +143,8 @@ class CoverageGuarantee(ShortRepr, AsText):
     class_conditional : bool
         Whether the coverage holds for every class.
     pooled : tuple of str
-        Classes with too few rows of their own. The coverage holds for all of them together.
+        Classes with too few rows of their own. The coverage holds on average over the rows of these
+        classes.
     always : tuple of str
         Classes that are in every set, because they have too few rows.
 
@@ -169,12 +174,13 @@ class CoverageGuarantee(ShortRepr, AsText):
         ]
         if self.pooled:
             parts.append(
-                f"For {_listed(self.pooled)} it holds jointly, because they have few rows."
+                f"For {_listed(self.pooled)}, the coverage holds on average over their rows, "
+                f"because these classes have few rows."
             )
         if self.always:
             verb = "are" if len(self.always) > 1 else "is"
             names = _listed(self.always).replace("the", "The", 1)
-            parts.append(f"{names} {verb} in every set, because of too few rows.")
+            parts.append(f"{names} {verb} in every set, because there are too few rows.")
         return " ".join(filter(None, [*parts, f"{_ASSUMPTIONS}."]))
 
     def to_dict(self) -> dict[str, Any]:

@@ -272,9 +272,9 @@ def _raise_if_plug_in(metric: Metric) -> None:
     if options is not None and not options.get("debias"):
         raise ValueError(
             "The bootstrap is not valid for a plug-in calibration error, because the error is "
-            "biased and resampling adds the same bias again. For an interval use "
-            "debiased_interval(y_true, y_prob) or calibration_gain(y_true, y_prob); for a p-value "
-            "use consistency_test(y_true, y_prob)."
+            "biased and resampling adds the same bias again. For an interval, use "
+            "debiased_interval(y_true, y_prob) or calibration_gain(y_true, y_prob); for a "
+            "p-value, use consistency_test(y_true, y_prob)."
         )
 
 

@@ -100,8 +100,8 @@ def chunked_null(
     sample, names = sample_for(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
     if sample.is_weighted or sample.n_rows < sample.shape[0]:
         raise TypeError(
-            "The consistency test of chunked scores takes no weights. Load the rows first, for "
-            "example with y_prob.compute()."
+            "The consistency test of chunked scores does not accept weights. Load the rows first, "
+            "for example with y_prob.compute()."
         )
     bound = notion.bound(names)
     claims = sample.claims(bound, uniform_edges(n_bins))

@@ -1,7 +1,7 @@
 """Classical tests of binary calibration: mean, Spiegelhalter, Hosmer-Lemeshow, KS and Kuiper.
 
 All tests are conditional on the scores. The tests assume independent rows that the model was not
-fitted on. With several claims (binary problems, one per class or rank) the smallest p-value is
+fitted on. With several claims (binary problems, one per class or rank), the smallest p-value is
 multiplied by the number of claims (Bonferroni), and the statistic is that of the claim with this
 p-value.
 
@@ -95,7 +95,7 @@ def mean_test(
     Notes
     -----
     The statistic is :math:`|\sum_i (o_i - f_i)| / \sqrt{\sum_i f_i (1 - f_i)}` with scores f and
-    outcomes o, of the class with the smallest p-value. Under calibration the number of positive
+    outcomes o, of the class with the smallest p-value. Under calibration, the number of positive
     outcomes has a Poisson-binomial distribution. The p-value is twice the smaller tail probability,
     so the level holds for every number of rows. Sums of weighted or chunked rows are compared with
     their normal limit, or with draws as in `ks_test`. O(n log^2 n).
@@ -130,7 +130,7 @@ def spiegelhalter_test(
     Parameters
     ----------
     y_true, y_prob, notion, inputs, sample_weight, classes
-        As in `mean_test`. By default the confidence is tested.
+        As in `mean_test`. By default, the confidence is tested.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def hosmer_lemeshow_test(
     Parameters
     ----------
     y_true, y_prob, notion, inputs, sample_weight, classes
-        As in `mean_test`. By default the confidence is tested.
+        As in `mean_test`. By default, the confidence is tested.
     n_bins : int, default 10
         Number of groups (quantile bins). Tied scores stay in one group.
     is_training : bool, default False
@@ -251,7 +251,7 @@ def ks_test(
     Parameters
     ----------
     y_true, y_prob, notion, inputs, sample_weight, classes
-        As in `mean_test`. By default the confidence is tested.
+        As in `mean_test`. By default, the confidence is tested.
 
     Returns
     -------
@@ -268,9 +268,9 @@ def ks_test(
     .. math:: D = \max_s \frac{|S(s)|}{\sqrt{\sum_i f_i (1 - f_i)}}, \quad
         S(s) = \sum_{i: f_i \le s} (o_i - f_i) .
 
-    Under calibration S is a martingale, and D converges to the maximum absolute value of a Brownian
-    motion. The test is most powerful if errors have one sign over a range of scores; alternating
-    errors cancel. O(n log n).
+    Under calibration, S is a martingale, and D converges to the maximum absolute value of a
+    Brownian motion. The test is most powerful if errors have one sign over a range of scores;
+    alternating errors cancel. O(n log n).
 
     If :math:`\sum_i f_i (1 - f_i)` is below 20, the limit is inaccurate, and the p-value is
     computed from at least 1,999 draws of the outcomes and is exact (Monte Carlo). Otherwise the
@@ -307,7 +307,7 @@ def kuiper_test(
     Parameters
     ----------
     y_true, y_prob, notion, inputs, sample_weight, classes
-        As in `mean_test`. By default the confidence is tested.
+        As in `mean_test`. By default, the confidence is tested.
 
     Returns
     -------

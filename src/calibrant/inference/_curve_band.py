@@ -99,7 +99,7 @@ def calibration_band(
     r"""Compute a simultaneous confidence band of the calibration curve.
 
     The calibration curve is :math:`s \mapsto P(o = 1 \mid f = s)`, the probability of the outcome o
-    at score s. With probability ``level`` the band contains the whole curve, for every number of
+    at score s. With probability ``level``, the band contains the whole curve, for every number of
     rows. The only assumption is that the curve does not decrease.
 
     Parameters

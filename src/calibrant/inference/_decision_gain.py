@@ -44,8 +44,8 @@ def decision_gain(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted scores. A 1D array holds those of class 1 of a binary problem.
     cost : array-like of shape (K, A), optional
-        Cost of each action (column) for each true class (row). By default 0 for the right class
-        and 1 for each other class.
+        Cost of each action (column) for each true class (row). By default 0 for the correct
+        class and 1 for each other class.
     calibrator : calibrator, optional
         A clone is fitted for each fold, with ``inputs`` set. With more than two classes, a binary
         calibrator is extended one-vs-rest. Any scikit-learn classifier with ``predict_proba`` is

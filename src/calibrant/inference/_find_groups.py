@@ -160,8 +160,8 @@ def find_groups(
     A regression tree is fitted to confidence minus correctness of the first half; with two classes,
     to the predicted probability of the second class minus its indicator. Its nodes are the
     candidates, in the order of their mean residual divided by its standard error. The second half
-    tests them one after the other at level 1 - ``level``, until a test does not reject (fixed
-    sequence test, which controls the probability of any false rejection). A test rejects if the
+    tests them one after the other at level 1 - ``level``, until a test does not reject. This
+    fixed sequence test controls the probability of any false rejection. A test rejects if the
     exact interval of Clopper and Pearson of the frequency excludes the mean score. It is
     conservative if the rows of a group are not equally difficult. Rows must be independent.
 
@@ -263,7 +263,7 @@ def _encode(X: Any, features: Sequence[_Feature]) -> FloatArray:
 def _hold(
     table: FloatArray, conditions: Sequence[_Condition], features: Sequence[_Feature] | None = None
 ) -> BoolArray:
-    """Which rows satisfy all conditions; by default column j of the table is of condition j."""
+    """Which rows satisfy all conditions; by default, column j belongs to condition j."""
     holds = np.ones(len(table), dtype=bool)
     for number, condition in enumerate(conditions):
         column = table[:, number if features is None else features.index(condition.feature)]
@@ -321,7 +321,7 @@ def _is_prefix(path: _Path, other: _Path) -> bool:
 def _tested(
     conditions: tuple[_Condition, ...], score: FloatArray, outcome: FloatArray, level: float
 ) -> FoundGroup | None:
-    """The group with the figures of the second half; None without any row."""
+    """The group with the figures of the second half; None if it has no rows."""
     count = len(score)
     if not count:
         return None

@@ -369,11 +369,11 @@ def calibration_gain(
     additional rows with labels drawn from p if that is larger.
 
     X is a grouped jackknife: (J - 1)/J times the sum of the mean divergences (relative entropy,
-    squared distance) of the J calibrators from their mean. For a regular family of q parameters it
-    is q/2n in log-loss. The last two terms vanish like 1/n and matter for small gains. The first of
-    these terms accounts for fitted calibrators, which gain less than the true function. The second
-    term accounts for :math:`s`, which grows with the square root of the gain. If sampling noise
-    makes the gain too small, s is also too small.
+    squared distance) of the J calibrators from their mean. For a regular family of q parameters,
+    it is q/2n in log-loss. The last two terms vanish like 1/n and matter for small gains. The first
+    of these terms accounts for fitted calibrators, which gain less than the true function. The
+    second term accounts for :math:`s`, which grows with the square root of the gain. If sampling
+    noise makes the gain too small, s is also too small.
 
     The interval is asymptotic. The interval assumes an unpenalized family of calibrators that
     contains the true calibration function. Otherwise, it refers to the part of the error that the

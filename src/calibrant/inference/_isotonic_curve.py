@@ -29,8 +29,8 @@ def isotonic_curve(claim: Claim, level: float, n_resamples: int, rng: Rng) -> Is
     """Fit the calibration curve by isotonic regression.
 
     The band contains pointwise quantiles of curves that are fitted to outcomes drawn from the
-    scores, so the curve of a calibrated model is inside with probability ``level`` at each score.
-    O(n log n + n_resamples * min(n, 1000)).
+    scores, so the band contains the curve of a calibrated model with probability ``level`` at each
+    score. O(n log n + n_resamples * min(n, 1000)).
 
     References
     ----------

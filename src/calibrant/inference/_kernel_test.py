@@ -63,7 +63,7 @@ def kernel_test(
         Bandwidth of the kernel. By default, it is the median distance of distinct predictions. This
         distance does not depend on the labels, so the level does not change.
     block_size : int, optional
-        Rows per block for ``method="block"``. By default there are at least 10 blocks of 2 to 1000
+        Rows per block for ``method="block"``. By default, there are at least 10 blocks of 2 to 1000
         rows. The power grows with the block size. For n = 2000, five classes and T = 1.5, the power
         is 0.3 with 50 blocks and 0.9 with 10 blocks.
     n_resamples : int, default 1000

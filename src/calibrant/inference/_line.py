@@ -99,7 +99,7 @@ def calibration_line(
     f)`. Its interval is :math:`b \pm z\,s` with s from the information of the fit (Wald). The
     intercept is that of the fit with b = 1. Its interval consists of the shifts a with
     :math:`|\sum_i (o_i - \sigma_i)| \le z \sqrt{\sum_i \sigma_i (1 - \sigma_i)}` (inverted score
-    test). For equal scores this is Wilson's interval, and it is finite on one side if all outcomes
+    test). For equal scores, this is Wilson's interval, and it is finite on one side if all outcomes
     are equal.
 
     The intervals are asymptotic and conditional on the scores. Rows must be independent, and the
@@ -138,7 +138,7 @@ def only_claim(notion: Notion, claims: Claims) -> Claim:
     if claims.n_claims > 1:
         raise ValueError(
             f"notion {notion.name!r} makes {claims.n_claims} claims, but this function needs "
-            "exactly one claim. Pass for example notion='confidence', or 'class-<k>', 'rank-<r>' "
+            "exactly one claim. For example, pass notion='confidence', or 'class-<k>', 'rank-<r>' "
             "or 'at-most-<k>'."
         )
     return next(iter(claims))
@@ -221,8 +221,8 @@ def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
 def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
     """Score test of slope 1 and intercept 0.
 
-    Under calibration the covariance of the weighted score is known, so the statistic is chi-squared
-    for any weights. A weighted likelihood ratio is not.
+    Under calibration, the covariance of the weighted score is known, so the statistic is
+    chi-squared for any weights. A weighted likelihood ratio is not.
     """
     design = np.stack([np.ones(len(claim.score)), log_odds(claim.score)])
     score = design @ (claim.weight * (claim.outcome - claim.score))

@@ -1,4 +1,4 @@
-"""Plan an evaluation: rows that a test needs, and the smallest error that rows can reveal."""
+"""Plan an evaluation: the number of rows that a test needs, or the smallest detectable error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEFAULT_TEMPERATURE = 1.25
 
 @dataclass(frozen=True)
 class DetectableError(AsText):
-    """An error of calibration and the number of rows that reveal it.
+    """A calibration error and the number of rows that are needed to detect it.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class DetectableError(AsText):
         Number of labeled rows.
     temperature : float
         Temperature that would correct the probabilities: above 1 if they are overconfident. It is
-        infinite if these rows cannot reveal any overconfidence.
+        infinite if these rows are too few to detect any overconfidence.
     gap : float
         Mean confidence minus accuracy of such a model, on rows like these.
     log_loss : float
@@ -130,10 +130,10 @@ def rows_needed(
     .. math:: n = \Big( \frac{z_{1-\alpha/2} \sqrt{v_0} + z_{\text{power}} \sqrt{v_1}}{\mu}
         \Big)^2 .
 
-    For small errors no test needs fewer rows, because the score test is then the most powerful one;
-    tests of binned errors need more. For an error of another form, for example of single classes,
-    the number is a lower bound. The formula is asymptotic. In simulations on five sets of
-    predictions the power was 0.77 to 0.83 for a planned power of 0.8.
+    For small errors, no test needs fewer rows, because the score test is then the most powerful
+    one; tests of binned errors need more. For an error of another form, for example of single
+    classes, the number is a lower bound. The formula is asymptotic. In simulations on five data
+    sets, the power was 0.77 to 0.83 for a planned power of 0.8.
 
     References
     ----------
@@ -171,7 +171,7 @@ def detectable_error(
     inputs: Inputs = "proba",
     sample_weight: WeightsLike | None = None,
 ) -> DetectableError:
-    """Compute the smallest overconfidence that so many rows reveal.
+    """Compute the smallest overconfidence that a given number of rows can detect.
 
     Report it next to a test that did not reject: a smaller error would have been missed often.
 
@@ -226,8 +226,8 @@ def _temperature_of(rows: TemperedRows, temperature: float | None, gap: float | 
         at = _DEFAULT_TEMPERATURE if temperature is None else temperature
         if not (0 < at < np.inf and at != 1):
             raise ValueError(
-                f"temperature must be positive, finite and other than 1, got {at!r}. Pass for "
-                f"example temperature=1.25 to detect overconfidence."
+                f"temperature must be positive, finite and other than 1, got {at!r}. For example, "
+                f"pass temperature=1.25 to detect overconfidence."
             )
         return at
     sign = 1.0 if gap > 0 else -1.0
@@ -239,13 +239,13 @@ def _temperature_of(rows: TemperedRows, temperature: float | None, gap: float | 
         low, high = rows.gap(1 / _HIGHEST), rows.gap(_HIGHEST)
         raise ValueError(
             f"gap must be between {low:.3g} and {high:.3g} and other than 0 for these "
-            f"probabilities, got {gap!r}. Pass for example gap={high / 10:.2g}."
+            f"probabilities, got {gap!r}. For example, pass gap={high / 10:.2g}."
         )
     return float(np.exp(sign * found))
 
 
 def _root(lacking: Callable[[float], float], end: float) -> float | None:
-    """Where a decreasing function becomes zero between 0 and ``end``; None if it does not."""
+    """Find the zero of a decreasing function between 0 and ``end``; None if there is none."""
     if not lacking(end) <= 0:
         return None
     return (

@@ -157,7 +157,7 @@ def critical_difference(
     n_methods, n_datasets : int
         Number of methods k and of datasets n.
     alpha : float, default 0.05
-        Level of all comparisons together.
+        Joint level of all comparisons.
     method : {"bonferroni-dunn", "nemenyi"}, default "bonferroni-dunn"
         "bonferroni-dunn" compares all methods with one control method, "nemenyi" compares all
         pairs.

@@ -38,7 +38,7 @@ class RiskCoverageCurve(ShortRepr, AsText):
     risk : array of shape (m,)
         Error rate among the answered rows.
     high : array of shape (m,)
-        Upper bounds of the error rate of new answers. All of them hold together with probability
+        Upper bounds of the error rate of new answers. All of them hold jointly with probability
         ``level``.
     level : float
         Joint confidence level of the bounds.
@@ -68,7 +68,7 @@ class RiskCoverageCurve(ShortRepr, AsText):
     def proved(self, risk: float) -> int | None:
         """Return the index of the last point whose bound is at most ``risk``, or None.
 
-        You may choose ``risk`` after looking at the curve, because all bounds hold together.
+        You may choose ``risk`` after looking at the curve, because all bounds hold jointly.
         """
         points = np.flatnonzero(self.high <= risk)
         return int(points[-1]) if points.size else None
@@ -86,7 +86,7 @@ class RiskCoverageCurve(ShortRepr, AsText):
 
     def __str__(self) -> str:
         head = (
-            f"Risk and coverage of {self.n_samples:,} rows; all bounds hold together with "
+            f"Risk and coverage of {self.n_samples:,} rows; all bounds hold jointly with "
             f"probability {format_percent(self.level)}."
         )
         lines = ["threshold  answered  error rate  upper bound"]
@@ -108,8 +108,8 @@ def risk_coverage(
     r"""Compute the risk-coverage curve with simultaneous upper bounds of the error rate.
 
     The curve shows which share of the rows can be answered at which error rate. Read the bounds
-    before you choose an acceptable risk: all of them hold together, so you may choose any point
-    after looking. To prove one risk that you chose before, `calibrant.decisions` answers more rows.
+    before you choose an acceptable risk: all of them hold jointly, so you may choose any point
+    after looking. If you choose one risk in advance, `calibrant.decisions` can answer more rows.
 
     Parameters
     ----------
@@ -145,8 +145,8 @@ def risk_coverage(
     1. Given t and the number of rows above it, these rows are independent draws of rows with a
     score above t. Their errors are therefore binomial with the error rate :math:`R(t)` of new
     answers, and the upper end of Clopper and Pearson at level :math:`1 - \alpha / k` bounds
-    :math:`R(t)`, with :math:`\alpha` = 1 - ``level``. By the union bound all k points hold
-    together with probability of at least ``level``. The ranks m are geometric from 20 to n. Ties
+    :math:`R(t)`, with :math:`\alpha` = 1 - ``level``. By the union bound, all k bounds hold
+    jointly with probability at least ``level``. The ranks m are geometric from 20 to n. Ties
     are answered together, so a point may have fewer rows than its rank, or coincide with another
     point.
 

@@ -46,8 +46,8 @@ class ValidityCurve(ShortRepr):
     validity : array of shape (m,)
         V at ``epsilon``.
     gap, share : arrays of shape (n_claims, n_bins)
-        Error of each cell and its share of the data. The shares sum to one. For "canonical" there
-        is one row of cells.
+        Error of each cell and its share of the data. The shares sum to one. For "canonical",
+        there is one row of cells.
 
     See Also
     --------
@@ -117,7 +117,7 @@ def validity_curve(
         recalibration (Gupta & Ramdas, appendix F). For "canonical", a fitted calibrator with
         ``bins(X)``, which assigns the rows of ``y_prob`` to bins, or an array of shape (n,) with
         the bin of each row. Pass ``calibrator.bins(X)`` to evaluate ``calibrator.predict_proba(X)``
-        and X on the same bins. By default there is one bin per distinct vector.
+        and X on the same bins. By default, there is one bin per distinct vector.
     epsilon : float or array-like, optional
         Values at which V is computed. By default 0 and all errors that occur.
     y_pred : array-like of shape (n,), optional
@@ -147,8 +147,8 @@ def validity_curve(
     .. math:: V(\epsilon) = \sum_{cb} v_c w_{cb}\, 1[g_{cb} \le \epsilon] \approx
         P(|P(\text{outcome} \mid f) - f| \le \epsilon) .
 
-    For ``notion="canonical"`` the gap is :math:`\| \bar e_y - \bar p \|_1` of the mean vectors of a
-    bin. The area above the curve is the calibration error.
+    For ``notion="canonical"``, the gap is :math:`\| \bar e_y - \bar p \|_1` of the mean vectors of
+    a bin. The area above the curve is the calibration error.
 
     The curve is an estimate. Gaps of bins with few rows are mostly sampling noise, so V is biased
     downward. Compare models on the same bins.

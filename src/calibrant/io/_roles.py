@@ -89,7 +89,7 @@ class FileOptions:
 class ModelScores(NamedTuple):
     """The scores that a fitted model accepts.
 
-    The labels of the columns, the kind of scores, and the names of the columns at fit, if known.
+    The labels of the columns, the kind of scores, and the names of the columns in `fit`, if known.
     """
 
     classes: AnyArray

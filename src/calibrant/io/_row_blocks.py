@@ -90,7 +90,7 @@ class RowBlocks(ChunkedScores):
         for block in self._started:
             return block
         raise ValueError(
-            "read() returned no blocks. Every call of read() must return at least one block."
+            "read() returned no blocks. Every call to read() must return at least one block."
         )
 
     def _blocks(self) -> Iterator[tuple[Any, ...]]:
@@ -131,8 +131,8 @@ class RowBlocks(ChunkedScores):
             start += len(scores)
         if self._n_rows_read not in (None, start):
             raise ValueError(
-                f"read() returned {start:,} rows, but {self._n_rows_read:,} rows before. Every "
-                "call of read() must start with the first row."
+                f"read() returned {start:,} rows, but {self._n_rows_read:,} rows in an earlier "
+                "call. Every call to read() must start with the first row."
             )
         self._n_rows_read = start
 
@@ -160,7 +160,7 @@ class BlockColumn:
 class BlockSource(ChunkSource):
     """The blocks with their labels and weights, which may also be arrays of all rows.
 
-    Group columns are arrays of all rows.
+    Group columns are arrays with one entry per row.
     """
 
     def __init__(

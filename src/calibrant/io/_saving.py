@@ -50,7 +50,7 @@ def save(
     ----------
     calibrator : fitted calibrator or decision
         A calibrator of this package, of a class that was registered with `calibrant.io.register`,
-        or a composition of them. Or a `DecisionRule`, or a fitted `SelectiveClassifier` or
+        or a composition of them. Also a `DecisionRule`, or a fitted `SelectiveClassifier` or
         `PredictionSets` of `calibrant.decisions` that predicts with a calibrator; its certificate
         is saved with it.
     path : path-like
@@ -106,7 +106,7 @@ def save(
 
 
 def _checked(model: Any) -> Any:
-    """Return what is written of a fitted calibrator or decision, or raise."""
+    """Return the object to write for a fitted calibrator or decision, or raise."""
     if isinstance(model, Calibrator):
         check_fitted(model)
         return model

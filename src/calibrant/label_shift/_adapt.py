@@ -89,7 +89,7 @@ class LabelShift(ShortRepr):
         values = np.stack(columns, axis=1)
         rows = [[k, *(f"{value:.4f}" for value in row)] for k, row in enumerate(values)]
         header = ["class", "source frequency", "target frequency", "weight", "low", "high"]
-        note = f"The intervals of the weights hold together with probability {self.level:g}."
+        note = f"The intervals of the weights hold jointly with probability {self.level:g}."
         return html_table(rows, header=header, title="Label shift", note=note)
 
     def to_dict(self) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def _as_source_and_target(source: Any, target_proba: ScoresLike) -> tuple[_Sourc
     if rows.shape[1] != target.shape[1]:
         raise ValueError(
             f"source and target must have the same classes, got {rows.shape[1]} and "
-            f"{target.shape[1]} columns. Pass probabilities of all classes for both."
+            f"{target.shape[1]} columns. Pass probabilities of all classes for source and target."
         )
     return _Source(rows.mean(axis=0), len(rows), rows), target
 

@@ -28,8 +28,8 @@ def correct(
 ) -> FloatArray:
     r"""Correct probabilities for known class frequencies.
 
-    Use it if a model was trained on under-sampled, over-sampled or class-weighted rows, or if it is
-    used where classes have other frequencies. Pass either ``source`` and ``target``, or
+    Use this function if a model was trained on under-sampled, over-sampled or class-weighted
+    rows, or if class frequencies differ in production. Pass either ``source`` and ``target``, or
     ``sampling``.
 
     Parameters
@@ -38,7 +38,7 @@ def correct(
         Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
     source : array-like of shape (K,) or dict, optional
         Class frequencies of the rows that the model was trained on, after sampling. With
-        ``class_weight="balanced"`` all frequencies are equal: pass ``np.full(K, 1 / K)``.
+        ``class_weight="balanced"``, all frequencies are equal. Pass ``np.full(K, 1 / K)``.
     target : array-like of shape (K,) or dict, optional
         Class frequencies where the probabilities are used.
     sampling : array-like of shape (K,) or dict, optional
@@ -68,13 +68,13 @@ def correct(
     -----
     .. math:: p'_k \propto p_k \frac{q_k}{\pi_k}
 
-    with :math:`\pi` = ``source`` and q = ``target``. With ``sampling`` factors s the ratio is 1 /
+    with :math:`\pi` = ``source`` and q = ``target``. With ``sampling`` factors s, the ratio is 1 /
     :math:`s_k` up to a constant, because sampling multiplies the frequency of a class by s.
 
     The correction is exact if the probabilities are calibrated under the source frequencies, and
-    if the rows of each class are alike in source and target. In a binary problem it keeps the order
-    of the rows. Miscalibration of the model remains, so calibrate the result if you have labels.
-    O(n K).
+    if the rows of each class are alike in source and target. In a binary problem, the correction
+    keeps the order of the rows. Miscalibration of the model remains, so calibrate the result if you
+    have labels. O(n K).
 
     References
     ----------
@@ -113,7 +113,7 @@ def _ratio(source: Any, target: Any, sampling: Any, columns: AnyArray) -> FloatA
         listed = [name for name, value in passed.items() if value is not None]
         raise TypeError(
             f"correct needs either source and target, or sampling alone, got "
-            f"{' and '.join(listed) or 'none of them'}. Pass for example source=[0.5, 0.5], "
+            f"{' and '.join(listed) or 'none of them'}. For example, pass source=[0.5, 0.5], "
             f"target=[0.9, 0.1]."
         )
     return 1.0 / _check_factors(_in_order(sampling, "sampling", columns, missing=1.0), len(columns))
@@ -141,7 +141,7 @@ def _check_factors(values: Any, n_classes: int) -> FloatArray:
     if factors.shape != (n_classes,) or not (np.isfinite(factors) & (factors > 0)).all():
         raise ValueError(
             f"sampling must be one positive number per class, shape ({n_classes},), got "
-            f"{values!r:.80}. Pass for example sampling={{0: 0.2}} if one in five rows of class 0 "
+            f"{values!r:.80}. For example, pass sampling={{0: 0.2}} if one in five rows of class 0 "
             f"was kept."
         )
     return factors

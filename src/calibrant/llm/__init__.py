@@ -5,7 +5,8 @@ their calibration. `OptionCalibration` calibrates options of many tasks, and `An
 stated confidences and other features of open answers. `pass_rate` corrects the pass rate of a
 grader model by human labels. Scores of options are `calibrant.OptionScores`.
 `find_answer_threshold` finds the confidence above which answers may be given, and `summarize` and
-`write_report` make a page of all tasks. `parse_confidence` reads confidences in words.
+`write_report` make a page of all tasks. `parse_confidence` parses confidences that are stated in
+words.
 """
 
 from calibrant.llm._answer_calibration import AnswerCalibration

@@ -1,4 +1,4 @@
-"""Calibrated confidences of open answers, from what is known about each answer."""
+"""Calibrated confidences of open answers, from the features of each answer."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
     def _names(self) -> list[str]:
         if isinstance(self.features, str) or not len(self.features):
             raise ValueError(
-                f"features must be a sequence of column names, got {self.features!r}. Pass for "
-                "example features=('confidence',)."
+                f"features must be a sequence of column names, got {self.features!r}. For "
+                "example, pass features=('confidence',)."
             )
         return list(self.features)
 
@@ -224,7 +224,7 @@ def _best_strength(x: FloatArray, y: BoolArray, codes: AnyArray, n_tasks: int) -
             slopes, intercept, effects = _fit(x[fit], y[fit], codes[fit], n_tasks, strength)
             hit, miss = log_sigmoids(x[test] @ slopes + intercept + effects[codes[test]])
             losses[place, test] = -np.where(y[test], hit, miss)
-    gains = losses[0] - losses  # over no effects, row by row
+    gains = losses[0] - losses  # reduction in loss of each row, compared with no effects
     # One standard error of the sum is subtracted, so noise does not choose effects.
     noise = np.sqrt(((gains - gains.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
     return float(STRENGTHS[int((gains.sum(axis=1) - noise).argmax())])

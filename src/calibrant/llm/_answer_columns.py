@@ -98,7 +98,7 @@ def _numbers(name: str, values: Any) -> FloatArray:
     try:
         numbers = as_array(values).astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"Column {name!r} must hold numbers.") from None
+        raise ValueError(f"Column {name!r} must contain numbers.") from None
     if np.isinf(numbers).any():
         raise ValueError(f"Column {name!r} has infinite values. Replace them by NaN.")
     return numbers

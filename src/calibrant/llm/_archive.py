@@ -56,12 +56,12 @@ class Archive:
         name = PurePosixPath(info.filename.replace("\\", "/"))
         if name.is_absolute() or ".." in name.parts or ":" in name.parts[0]:
             raise ValueError(
-                f"{self.path} has a member outside of the archive, {info.filename!r}, so it is "
+                f"{self.path} has a member outside the archive, {info.filename!r}, so it is "
                 "not an evaluation log."
             )
         if info.file_size > MOST_BYTES:
             raise ValueError(
-                f"{self.path}: member {info.filename!r} promises {info.file_size:,} bytes, but at "
+                f"{self.path}: member {info.filename!r} declares {info.file_size:,} bytes, but at "
                 f"most {MOST_BYTES:,} are read."
             )
         if info.flag_bits & 0x1:
@@ -77,7 +77,7 @@ class Archive:
         return name in self._zip.NameToInfo
 
     def read(self, name: str) -> bytes:
-        """The content of a member; raises if it is larger than promised, or damaged."""
+        """The content of a member; raises if it is larger than declared, or damaged."""
         info = self._zip.NameToInfo[name]
         place = f"{self.path}, member {name!r}"
         try:
@@ -85,7 +85,9 @@ class Archive:
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
             raise ValueError(f"{place} cannot be decompressed: {error}.") from None
         if len(content) != info.file_size:
-            raise ValueError(f"{place} has not the size that the archive promises.")
+            raise ValueError(
+                f"The size of {place} differs from the size that the archive declares."
+            )
         if zlib.crc32(content) != info.CRC:
             raise ValueError(f"{place} is damaged: its checksum is wrong.")
         self._read += len(content)
@@ -106,13 +108,13 @@ class Archive:
             import pyarrow
         except ImportError:
             raise ImportError(
-                f"{self.path} is compressed with zstd, which needs the package pyarrow, which is "
-                'not installed. Run pip install "calibrant[parquet]".'
+                f"{self.path} is compressed with zstd. Reading it needs the package pyarrow, "
+                'which is not installed. Run pip install "calibrant[parquet]".'
             ) from None
         raw = io.BytesIO(self._raw(info))
         parts, size = [], 0
         with pyarrow.CompressedInputStream(raw, "zstd") as stream:
-            # One byte more than promised is enough to detect a lie.
+            # One byte more than declared is enough to detect a wrong size.
             while size <= info.file_size and (part := stream.read(_CHUNK)):
                 parts.append(part)
                 size += len(part)

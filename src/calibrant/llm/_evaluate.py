@@ -1,4 +1,4 @@
-"""`evaluate`: calibration of each task, with intervals that hold for all tasks together."""
+"""`evaluate`: calibration of each task, with intervals that hold jointly for all tasks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TaskEvaluation:
     accuracy, mean_confidence : float
         Share of correct answers, and mean of the confidences.
     gap, gap_low, gap_high : float
-        Mean confidence minus accuracy, with its interval. The intervals of all tasks hold together.
+        Mean confidence minus accuracy, with its interval. The intervals of all tasks hold jointly.
     error, error_low, error_high : float
         Debiased L2 calibration error with its interval; NaN for fewer than 20 rows.
     auroc : float
@@ -97,7 +97,7 @@ class RunsEvaluation:
     tasks : tuple of TaskEvaluation
         The tasks with confidences.
     level : float
-        Probability that the intervals of all gaps hold together.
+        Probability that the intervals of all gaps hold jointly.
     without_confidence : dict of name -> int
         Number of answers of the tasks that have no confidences at all.
 
@@ -196,7 +196,7 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
     runs : Runs
         Runs of `read`.
     level : float, default 0.95
-        Level of the intervals of the gaps of all tasks together. The intervals of errors and gains
+        Joint level of the intervals of the gaps of all tasks. The intervals of errors and gains
         hold for each task alone.
 
     Returns
@@ -229,7 +229,7 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
     check_level(level)
     chosen = runs.evaluated
     if not chosen:
-        raise ValueError("The runs have no confidences. Read other logs, see llm.read.")
+        raise ValueError("The runs have no confidences. Read other logs (see llm.read).")
     alpha = (1 - level) / len(chosen)
     tasks = tuple(_evaluate_run(name, run, alpha) for name, run in chosen.items())
     missing = {name: run.n_missing for name, run in runs.items() if not len(run)}

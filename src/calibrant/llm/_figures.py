@@ -1,7 +1,7 @@
 """Calibration metrics as computed by other tools.
 
-They are shown under the names of the tools, next to the figures of this package, because they are
-not comparable: they are biased upward by sampling noise, and some leave out rows.
+They are shown under the names of the tools, because they are not comparable with the figures of
+this package. Sampling noise biases them upward, and some of them leave out rows.
 """
 
 from __future__ import annotations

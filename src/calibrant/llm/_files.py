@@ -90,5 +90,5 @@ def as_float(value: Any, place: str, what: str) -> float:
     except (TypeError, ValueError):
         raise ValueError(f"{place}: {what} is {value!r}, but must be a number.") from None
     if number != number or number == float("inf"):
-        raise ValueError(f"{place}: {what} is {value!r}, but must be a number below infinity.")
+        raise ValueError(f"{place}: {what} is {value!r}, but must be a finite number or -inf.")
     return number

@@ -32,7 +32,7 @@ class PassRate(AsText):
     bias : float
         Mean of the grader minus mean of the human labels, on the labeled answers.
     power : float
-        How much the grader counts, between 0 (not at all) and 1.
+        Weight of the grader, between 0 (ignored) and 1.
     n_labeled, n_unlabeled : int
         Number of answers with and without human labels.
 
@@ -103,7 +103,7 @@ def pass_rate(
     smallest variance is used, so the interval is never much wider than that of the human labels
     alone, however bad the grader is. The interval adds both variances,
     :math:`\mathrm{var}(h - \lambda f) / n + \lambda^2\, \mathrm{var}(f) / N`, with the quantile of
-    Student's distribution with n - 1 degrees of freedom. It holds for many rows. Answers must be
+    Student's distribution with n - 1 degrees of freedom. It is asymptotic. Answers must be
     independent.
 
     References

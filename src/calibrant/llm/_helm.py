@@ -25,7 +25,7 @@ def read_folder(path: Path) -> Run:
     """Read the file ``per_instance_stats.json`` of a run folder."""
     entries = read_document(path)
     if not isinstance(entries, list):
-        raise ValueError(f"{path} is not a list of instances, so it is not a file of HELM.")
+        raise ValueError(f"{path} is not a list of instances, so it is not a HELM file.")
     rows = AnswerRows()
     for number, entry in enumerate(entries):
         place = f"{path}, instance {number}"
@@ -59,7 +59,7 @@ def _stats_of(entry: Any, place: str) -> dict[str, Any]:
     """The mean of each statistic of an instance, by its name."""
     stats = entry.get("stats") if isinstance(entry, Mapping) else None
     if not isinstance(stats, list):
-        raise ValueError(f"{place} has no list 'stats', so this is not a file of HELM.")
+        raise ValueError(f"{place} has no list 'stats', so this is not a HELM file.")
     named = (stat for stat in stats if isinstance(stat, Mapping))
     return {str((stat.get("name") or {}).get("name")): stat.get("mean") for stat in named}
 

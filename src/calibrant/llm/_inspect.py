@@ -44,7 +44,7 @@ def read_log(path: Path) -> list[Run]:
     with Archive(path) as archive:
         if "header.json" not in archive:
             raise ValueError(
-                f"{path} has no member 'header.json', so it is not a finished log of Inspect. "
+                f"{path} has no member 'header.json', so it is not a finished Inspect log. "
                 "Finish the evaluation with inspect eval-retry."
             )
         header = parse_json(archive.read("header.json"), f"{path}, member 'header.json'")
@@ -157,7 +157,7 @@ def _stated(score: Mapping[str, Any], place: str) -> tuple[float | None, bool]:
     value = score.get("value")
     if isinstance(value, Mapping) and "confidence" in value:
         stated = as_float(value["confidence"], place, "a confidence")
-        # Percentages by the definition of this score; they are clamped as its metric does.
+        # This score is defined as a percentage. It is clamped here as in its metric.
         return min(max(stated, 0.0), 100.0) / 100.0, stated == _DEFAULT_CONFIDENCE
     metadata = score.get("metadata")
     if isinstance(metadata, Mapping) and isinstance(metadata.get("confidence"), str | float | int):

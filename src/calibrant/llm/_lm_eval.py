@@ -167,8 +167,8 @@ def _scores(
         return [a - b for a, b in zip(sums, unconditional, strict=True)]
     if len(texts) != len(sums) or len(set(texts)) < len(texts) or not all(texts):
         raise ValueError(
-            f"{place} does not hold the texts of the options, whose lengths reading={kind!r} "
-            "needs. Pass reading='sum'."
+            f"{place} does not contain the texts of the options, but reading={kind!r} needs "
+            "their lengths. Pass reading='sum'."
         )
     lengths = [len(text if kind == "char" else text.encode()) for text in texts]
     return [total / length for total, length in zip(sums, lengths, strict=True)]
@@ -228,7 +228,7 @@ def _right_by_accuracy(record: dict[str, Any], sums: list[float]) -> list[int]:
 
 
 def _is_correct(record: dict[str, Any]) -> bool:
-    """Whether a generated answer is correct, by the first metric of the list that is there."""
+    """Whether a generated answer is correct, by the first available metric of the list."""
     for name in _CORRECT_METRICS:
         if name in record:
             return _number(record[name]) == 1.0

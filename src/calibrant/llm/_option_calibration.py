@@ -26,7 +26,7 @@ class OptionCalibration(BaseEstimator):
     calibrator : calibrator or str, optional
         The calibrator of all tasks, or its name. By default `calibrant.AutoCalibration`.
     strength : float, optional
-        Penalty of the effects of tasks; infinity gives no effects. By default it is chosen by
+        Penalty of the effects of tasks; infinity gives no effects. By default, it is chosen by
         held-out log-loss.
     random_state : int, optional
         Seed for the folds. None means 0.
@@ -74,7 +74,7 @@ class OptionCalibration(BaseEstimator):
         -------
         self
         """
-        # Not at once, because only this class needs groups.
+        # Imported here, because only this class needs groups.
         from calibrant.selection import GroupCalibration
 
         self.source_ = runs.one_source("calibrator")

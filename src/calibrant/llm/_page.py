@@ -41,7 +41,7 @@ _TEXTS = ("Name", "Note")
 
 
 def to_html(report: RunsReport) -> str:
-    """Return a report as a self-contained HTML page, which loads nothing from elsewhere."""
+    """Return a report as a self-contained HTML page, which loads no other files."""
     parts = {
         "name": _text(report.name),
         "facts": _text(_facts(report)),

@@ -71,7 +71,7 @@ def read(
     ================================  ==========================================================
 
     Files are read line by line, or member by member. Answers without a confidence are counted in
-    ``n_missing``; nothing is filled in. Nothing is extracted from archives, and archives that
+    ``n_missing`` and not imputed. Nothing is extracted from archives, and archives that
     expand to many times their size raise an error.
 
     Examples
@@ -114,7 +114,7 @@ def _files_of(root: Path) -> list[Path]:
 
 
 class _Reader:
-    """Reads files of any format; knows the delimiters and targets of their folder."""
+    """Reads files of any format; stores the delimiters and targets of their folder."""
 
     def __init__(self, files: Iterable[Path], reading: str, targets: Any, *, percent: bool) -> None:
         self._reading, self._percent = reading, percent

@@ -45,7 +45,7 @@ class RunsReport:
     skipped: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content as plain values; numbers that do not exist are None."""
+        """Return the content as plain values; missing numbers are None."""
         content = {
             "name": self.name,
             **self.evaluation.to_dict(),
@@ -69,7 +69,7 @@ def summarize(
         Largest share of wrong answers. If passed, each task gets the lowest threshold of the
         confidence that keeps it, with 90% confidence.
     level : float, default 0.95
-        Level of the intervals of all tasks together.
+        Joint level of the intervals of all tasks.
     name : str
         Title of the report.
 
@@ -116,7 +116,7 @@ def write_report(report: RunsReport, path: str | os.PathLike[str]) -> None:
 
 
 def check_ending(path: str | os.PathLike[str]) -> None:
-    """Raise if a report cannot be written to a file of this ending."""
+    """Raise if a report cannot be written to a file with this extension."""
     if Path(path).suffix.lower() not in (".html", ".htm", ".json"):
         raise ValueError(
             f"{os.fspath(path)} must end in .html or .json. Pass a path such as report.html."

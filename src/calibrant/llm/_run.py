@@ -22,7 +22,7 @@ class Run:
         Name of the task.
     source : str
         Where the confidences come from, for example ``"options (sum)"`` or ``"stated"``.
-        Confidences of different sources mean different things and are never mixed.
+        Confidences of different sources are not comparable and are never mixed.
     correct : ndarray of bool, shape (n,)
         Whether the answer is correct.
     confidence : ndarray of shape (n,)
@@ -36,7 +36,7 @@ class Run:
     groups : ndarray of int, shape (n,), or None
         Question of each row, if questions were answered several times.
     n_missing : int
-        Answers without a confidence. They are not in the arrays, and nothing is filled in.
+        Answers without a confidence. They are not in the arrays, and they are not imputed.
     skipped : dict of reason -> int
         Lines that were not used, and rows that were used with a note.
     figures : dict of name -> float
@@ -145,8 +145,8 @@ class Runs(Mapping[str, Run]):
         sources = sorted({run.source for run in self.evaluated.values()})
         if len(sources) > 1:
             raise ValueError(
-                f"The runs have confidences of different sources: {', '.join(sources)}. They mean "
-                f"different things, so one {purpose} of all of them would fit none. Select the "
+                f"The runs have confidences of different sources: {', '.join(sources)}. They are "
+                f"not comparable, so one {purpose} would not suit all of them. Select the "
                 f"runs of one source: llm.Runs({{name: run for name, run in runs.items() if "
                 f"run.source == {sources[0]!r}}})."
             )

@@ -113,8 +113,8 @@ def _parquet(path: Path) -> Any:
         from pyarrow import ArrowInvalid, parquet
     except ImportError:
         raise ImportError(
-            f"{path} is a Parquet file, which needs the package pyarrow, which is not installed. "
-            'Run pip install "calibrant[parquet]".'
+            f"{path} is a Parquet file. Reading it needs the package pyarrow, which is not "
+            'installed. Run pip install "calibrant[parquet]".'
         ) from None
     try:
         return parquet.ParquetFile(path)

@@ -1,4 +1,4 @@
-"""The lowest confidence from which on answers are rarely wrong, with a proof for new answers."""
+"""The lowest confidence above which answers are rarely wrong, with a guarantee for new answers."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def find_answer_threshold(run: Run, risk: float, delta: float = DELTA) -> Answer
     The proof is that of `calibrant.decisions.SelectiveClassifier`: it holds for every distribution
     of independent questions. If a question was answered several times, one random answer counts.
     """
-    # Not at once, because only thresholds need this subpackage.
+    # Imported here, because only thresholds need this subpackage.
     from calibrant.decisions._threshold import (
         find_threshold,
     )

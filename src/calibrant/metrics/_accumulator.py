@@ -55,8 +55,8 @@ class Evaluation:
     log_loss : float
         Mean negative log-probability of the true class, in nats. Lower is better.
     brier_score : float
-        Mean squared error, summed over classes, between 0 and 2. For two classes it is twice the
-        usual binary score. Lower is better.
+        Mean squared error, summed over classes, between 0 and 2. For two classes, it is twice
+        the usual binary score. Lower is better.
     conf_ece, cw_ece, tl_ece : float
         Binned calibration errors of the confidence, of each class, and of the confidence per
         predicted class. These errors are never negative, so sampling noise biases them upward.

@@ -301,7 +301,7 @@ def _check_pairs(correct: Any, confidence: Any, sample_weight: Any) -> _Pairs:
     if score.ndim != 1 or outcome.ndim != 1:
         raise ValueError(
             f"evaluate_answers needs one confidence per row, got arrays of shape "
-            f"{outcome.shape} and {score.shape}. For probabilities of classes call "
+            f"{outcome.shape} and {score.shape}. For probabilities of classes, call "
             f"calibrant.evaluate(y_true, y_prob)."
         )
     check_same_length(correct=outcome, confidence=score)

@@ -215,8 +215,8 @@ def sharpness(
     Notes
     -----
     The metric is the variance of the confidence (n - 1 in the denominator) times :math:`4 K^2 / (K
-    - 1)^2`. With this factor its maximum is n / (n - 1), for a model that is certain on half of the
-    rows and predicts uniform probabilities on the others.
+    - 1)^2`. With this factor, its maximum is n / (n - 1), for a model that is certain on half of
+    the rows and predicts uniform probabilities on the others.
 
     References
     ----------

@@ -33,8 +33,8 @@ def decision_cost(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
     cost : array-like of shape (K, A), optional
-        Cost of each action (column) for each true class (row). By default 0 for the right class
-        and 1 for each other class.
+        Cost of each action (column) for each true class (row). By default 0 for the correct
+        class and 1 for each other class.
     abstain : float or array-like of shape (K,), optional
         Cost of an abstention, as one more action, for all classes or for each true class.
     sample_weight : array-like of shape (n,), optional

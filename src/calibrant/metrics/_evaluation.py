@@ -85,8 +85,8 @@ def evaluate(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, K)
-        True labels. A table of zeros and ones with one column per label means that several labels
-        of a row may be true (multilabel); rows of probabilities then need not sum to one.
+        True labels. A table of zeros and ones with one column per label means that several
+        labels of a row may be true (multilabel). Rows of probabilities then need not sum to one.
     y_prob : array-like of shape (n, K) or (n,), or TopScores
         Predicted scores. A 1D array contains the scores of class 1 of a binary problem. If you only
         have the confidence and the correctness of each answer, use `evaluate_answers`.
@@ -105,12 +105,12 @@ def evaluate(
     by : array-like of shape (n,), dict or data frame, optional
         One or several columns that define groups of rows. Every combination of values is a group.
         Each group is evaluated, with intervals of its accuracy and of its mean confidence minus
-        accuracy that hold for all groups together. A test of all groups shows whether any of them
+        accuracy that hold jointly for all groups. A test of all groups shows whether any of them
         differs. The result names groups with too few rows. To
         group by month, pass ``by=dates.astype("datetime64[M]")``. For chunked scores, pass dask
         columns with the same chunks, or arrays; the KS error is then not computed.
     level : float, default 0.95
-        Level of these intervals together.
+        Joint level of these intervals.
     min_rows : float, default 0
         Groups with fewer rows are not shown, for example because their figures are confidential.
 

@@ -148,7 +148,9 @@ def _drawn_gradients(
     rng = np.random.default_rng(0)
     rows, (n_rows, n_classes) = problem.rows, u.shape
     group, weight = rows.columns[0], rows.weight
-    cumulative = np.cumsum(proba, axis=1)[:, :-1].T.copy()  # the last label has the rest
+    cumulative = np.cumsum(proba, axis=1)[
+        :, :-1
+    ].T.copy()  # the last label gets the remaining probability
     indicator = sparse.csr_matrix((weight, (group, np.arange(n_rows))), (problem.n_groups, n_rows))
     slope = indicator @ np.einsum("ij,ij->i", proba, u)
     offsets = indicator @ proba

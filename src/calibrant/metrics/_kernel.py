@@ -60,7 +60,7 @@ def kernel_calibration_error(
         depends only on the predictions, not on the labels.
     estimator : {"unbiased", "biased"}, default "unbiased"
         "biased" divides the sum over all pairs, including each row with itself, by n squared. With
-        ``notion="confidence"`` it is the square of the MMCE.
+        ``notion="confidence"``, it is the square of the MMCE.
     block_size : int, optional
         Number of consecutive rows per block. If set, the unbiased estimates of all blocks are
         averaged, which takes O(n) pairs instead of all pairs.
@@ -89,7 +89,7 @@ def kernel_calibration_error(
 
     .. math:: \frac{1}{n(n-1)} \sum_{i \ne j} k(p_i, p_j) \langle r_i, r_j \rangle .
 
-    For binary claims the score :math:`f_i` replaces :math:`p_i`, with :math:`k = \exp(-|f - f'| /
+    For binary claims, the score :math:`f_i` replaces :math:`p_i`, with :math:`k = \exp(-|f - f'| /
     \gamma)` and :math:`r_i = o_i - f_i`. Several claims are averaged with the weights of
     `expected_calibration_error`.
 
@@ -151,7 +151,7 @@ def residual_parts(
 ) -> Iterator[tuple[float, Residuals]]:
     """Yield the residuals of each claim, or of the whole vector, with their weight v_c.
 
-    Rows of weight zero are excluded.
+    Rows with weight zero are excluded.
     """
     if bandwidth is not None and not 0 < bandwidth < np.inf:
         raise ValueError(

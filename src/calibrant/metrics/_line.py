@@ -115,9 +115,9 @@ def calibration_intercept(
 
     Notes
     -----
-    The intercept is a of the maximum-likelihood fit :math:`P(o = 1) = \sigma(a + \text{logit} f)`.
-    Errors that cancel do not change the intercept. The intercept of a fit with a free slope is
-    different, because it depends on the location of the scores. O(n) per claim.
+    The intercept is the value of a in the maximum-likelihood fit :math:`P(o = 1) = \sigma(a +
+    \text{logit} f)`. Errors that cancel do not change the intercept. The intercept of a fit with a
+    free slope is different, because it depends on the location of the scores. O(n) per claim.
 
     References
     ----------

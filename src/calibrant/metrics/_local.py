@@ -171,7 +171,7 @@ def local_rate(claim: Claim, at: FloatArray, span: float = SPAN) -> FloatArray:
 
 
 class _Ordered(NamedTuple):
-    """Rows of positive weight, sorted by score, (n,) each."""
+    """Rows with positive weight, sorted by score, (n,) each."""
 
     score: FloatArray
     outcome: FloatArray

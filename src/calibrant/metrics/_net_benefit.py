@@ -84,8 +84,8 @@ def acted_on(claims: Claims, thresholds: FloatArray) -> FloatArray:
     ordered, n_steps = thresholds[order], len(thresholds) + 1
 
     def counts(block: ClaimBlock, weight: FloatArray) -> FloatArray:
-        # A score reaches the first `place` thresholds. A score of 0 is an impossible event, and
-        # does not even reach a threshold of 0.
+        # A score reaches the first `place` thresholds. A score of 0 means an impossible event,
+        # so it does not reach a threshold of 0.
         score = block.score.ravel()
         place = np.where(score > 0, np.searchsorted(ordered, score, side="right"), 0)
         place[block.hit] += n_steps
@@ -102,8 +102,8 @@ def _check_thresholds(thresholds: Any) -> FloatArray:
     at = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
     if at.ndim != 1 or not ((at >= 0) & (at < 1)).all():
         raise ValueError(
-            f"thresholds must be numbers of at least 0 and below 1, got {thresholds!r:.80}. Pass "
-            f"for example thresholds=[0.1, 0.2]."
+            f"thresholds must be numbers of at least 0 and below 1, got {thresholds!r:.80}. For "
+            f"example, pass thresholds=[0.1, 0.2]."
         )
     return at
 

@@ -1,4 +1,4 @@
-"""Rows and errors from the surest prediction down, the numbers of risk-coverage curves."""
+"""Rows and errors from the most confident prediction down, the numbers of risk-coverage curves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrant.notions import as_notion, claims_of, predictions_for
 
 
 class RiskPath(NamedTuple):
-    """Rows and errors from the surest row down, at the end of each block of tied scores, (m,).
+    """Rows and errors from the most confident row down, at the end of each block of ties, (m,).
 
     ``rows`` and ``errors`` are cumulative weights, and ``score`` decreases.
     """
@@ -33,7 +33,7 @@ class RiskPath(NamedTuple):
         return float(self.errors[-1])
 
     def errors_at(self, rows: FloatArray | float) -> FloatArray:
-        """Errors among the surest ``rows``; linear within a block of ties, the mean of all orders.
+        """Errors among the most confident ``rows``; linear within ties, the mean of all orders.
 
         >>> path = RiskPath(np.array([0.9]), np.array([4.0]), np.array([2.0]))
         >>> float(path.errors_at(3.0))

@@ -1,4 +1,4 @@
-"""Risk-coverage metrics: how many predictions are wrong if only the surest ones are used."""
+"""Risk-coverage metrics: errors among the most confident predictions."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def aurc(
 ) -> float:
     r"""Compute the area under the risk-coverage curve (AURC).
 
-    The curve shows the error rate among the surest predictions against their share of all rows. Use
-    the area to compare models or scores for abstention. Lower is better.
+    The curve shows the error rate among the most confident predictions against their share of all
+    rows. Use the area to compare models or scores for abstention. Lower is better.
 
     Parameters
     ----------
@@ -57,18 +57,18 @@ def aurc(
 
     See Also
     --------
-    augrc : The same for joint rates, which does not overweight the surest rows.
+    augrc : The same for joint rates, which does not overweight the most confident rows.
     calibrant.inference.risk_coverage : The curve with simultaneous confidence bounds.
     calibrant.plots.RiskCoverageDisplay : Plot of the curve.
 
     Notes
     -----
-    With :math:`E_m` errors among the m surest rows, the mean is
+    With :math:`E_m` errors among the m most confident rows, the mean is
 
     .. math:: \frac1n \sum_{m=1}^n \frac{E_m}{m} .
 
     The trapezoidal rule integrates :math:`E_m / m` over coverages m / n from 1 / n to 1 and divides
-    by the length 1 - 1 / n. Within a block of ties :math:`E_m` is linear in m, which is the mean
+    by the length 1 - 1 / n. Within a block of ties, :math:`E_m` is linear in m, which is the mean
     over all orders of the block. A perfect score has :math:`E_m = \max(0, m - n + k)` with k errors
     in total. O(n log n).
 
@@ -138,7 +138,7 @@ def augrc(
     Returns
     -------
     float
-        The area, between 0 and 1. Half of the error rate is what random scores have.
+        The area, between 0 and 1. For random scores, the area is half of the error rate.
 
     See Also
     --------
@@ -146,9 +146,9 @@ def augrc(
 
     Notes
     -----
-    With :math:`E_m` errors among the m surest rows, the area is :math:`\frac1n \sum_m E_m / n`.
-    Errors of the surest rows count less than in `aurc`, whose terms are divided by m. Within a
-    block of ties :math:`E_m` is linear in m. O(n log n).
+    With :math:`E_m` errors among the m most confident rows, the area is :math:`\frac1n \sum_m E_m /
+    n`. Errors of the most confident rows count less than in `aurc`, whose terms are divided by m.
+    Within a block of ties, :math:`E_m` is linear in m. O(n log n).
 
     References
     ----------
@@ -181,7 +181,7 @@ def coverage_at_risk(
     """Compute the largest share of answered rows whose error rate is at most ``risk``.
 
     Higher is better. The threshold is chosen on the same rows, so the result is optimistic and
-    guarantees nothing about new rows; `calibrant.inference.risk_coverage` has bounds that do.
+    guarantees nothing about new rows. `calibrant.inference.risk_coverage` has valid bounds.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def risk_at_coverage(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Compute the error rate among the surest rows that make up a share ``coverage`` of all rows.
+    """Compute the error rate among the most confident rows, a share ``coverage`` of all rows.
 
     Lower is better.
 
@@ -251,7 +251,7 @@ def risk_at_coverage(
     Notes
     -----
     It is :math:`E_m / m` with m the smallest integer of at least ``coverage`` times n. Within a
-    block of ties :math:`E_m` is linear in m, which is the mean over all orders of the block.
+    block of ties, :math:`E_m` is linear in m, which is the mean over all orders of the block.
 
     Examples
     --------
@@ -271,5 +271,5 @@ def _check_share(value: float, name: str, allowed: float) -> None:
         ends = "at least 0 and below 1" if allowed == 0 else "above 0 and at most 1"
         example = 0.05 if allowed == 0 else 0.8
         raise ValueError(
-            f"{name} must be {ends}, got {value!r}. Pass for example {name}={example}."
+            f"{name} must be {ends}, got {value!r}. For example, pass {name}={example}."
         )

@@ -130,7 +130,7 @@ def _cosine_coefficients(claim: Claim) -> FloatArray:
 
 
 def _grid_masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
-    """Sums of the residuals of a block per lower grid point, and their parts for the upper one."""
+    """Sums of residuals of a block per lower grid point, and their parts for the upper point."""
     score = claim.score[rows]
     place = score * _STEPS
     lower = np.minimum(place.astype(np.intp), _STEPS - 1)

@@ -47,7 +47,7 @@ class GroupEvaluation:
         two classes, it is the mean predicted probability of the second class minus its frequency,
         positive if the probabilities are too high.
     gap_low, gap_high, accuracy_low, accuracy_high : float
-        Confidence intervals, which hold for all groups together.
+        Confidence intervals, which hold jointly for all groups.
     gain : GroupGain or None
         Cross-fitted reduction of the log-loss by recalibration with effects of groups: ``value``,
         ``low`` and ``high``. None if it was not computed.
@@ -116,7 +116,7 @@ class GroupedEvaluation:
     overall : Evaluation or AnswerEvaluation
         Evaluation of all rows.
     level : float
-        Probability that all intervals hold together.
+        Probability that all intervals hold jointly.
     difference : GroupDifference or None
         Test of the null hypothesis that no group differs: ``statistic``, ``p_value`` and
         ``n_resamples``. None for chunked rows, a single group, or more than 4 million scores.
@@ -146,9 +146,9 @@ class GroupedEvaluation:
     distribution of the statistic. Reductions of the log-loss come from 5 folds; effects of groups
     are shrunk toward those of all rows, as in `GroupCalibration`.
 
-    With two classes the gap is that of the second class. The confidence, the larger of the two
-    probabilities, would not show that probabilities are too low in a whole group: errors below and
-    above one half change it in opposite directions.
+    With two classes, the gap is that of the second class. The confidence is the larger of the
+    two probabilities. It would not show that probabilities are too low in a whole group, because
+    errors below and above one half change it in opposite directions.
     """
 
     by: tuple[str, ...]
@@ -245,8 +245,8 @@ class GroupedEvaluation:
     def note(self, *, with_test: bool = True) -> str:
         """Explain the gap and the intervals, and name groups that are too small."""
         parts = [
-            f"Gap: {self.gap_title}. If rows are independent, the intervals hold for all "
-            f"{len(self)} groups together with probability {self.level:g}."
+            f"Gap: {self.gap_title}. If rows are independent, the intervals hold jointly for "
+            f"all {len(self)} groups with probability {self.level:g}."
         ]
         if with_test and self.difference is not None:
             parts.append(self.difference_sentence())

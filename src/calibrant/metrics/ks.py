@@ -103,7 +103,7 @@ def claims_ks(claims: Claims) -> float:
 def claim_ks(claim: Claim) -> float:
     """KS error of one claim.
 
-    With unit weights only the excess is summed, which is faster than the whole path.
+    With unit weights, only the excess is summed, which is faster than the whole path.
     """
     if not is_unit(claim.weight):
         return max(part.error for part in path_parts(claim))
@@ -157,7 +157,7 @@ def ks_path(claim: Claim) -> KsPath:
     """Return the graph whose largest distance from zero is the KS error.
 
     Rows with the same score form one step, because the path within the step would depend on their
-    order. Rows of weight zero are excluded. A claim without rows has no path. O(n log n).
+    order. Rows with weight zero are excluded. A claim without rows has no path. O(n log n).
     """
     return KsPath(*map(np.concatenate, zip(*path_parts(claim), strict=True)))
 
@@ -245,7 +245,7 @@ class _Ordered(NamedTuple):
 
 
 def _in_order(claim: Claim) -> _Ordered | _Packed:
-    """Sort the rows of positive weight.
+    """Sort the rows with positive weight.
 
     With unit weights, scores and outcomes are packed into one array and sorted together.
     """

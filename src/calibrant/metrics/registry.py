@@ -199,7 +199,7 @@ def as_metric(metric: MetricLike) -> Metric:
     if not callable(metric):
         raise TypeError(
             f"A metric must be a name, a function (y_true, y_prob) -> float or a Metric, got "
-            f"{metric!r}. Pass for example 'log_loss'."
+            f"{metric!r}. For example, pass 'log_loss'."
         )
     return _of_function(metric)
 

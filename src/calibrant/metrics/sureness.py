@@ -1,4 +1,4 @@
-"""Scores that order rows from the surest down."""
+"""Scores that rank rows by confidence, highest first."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def sureness(score: Any, proba: FloatArray) -> FloatArray:
     if values.shape != (len(proba),) or values.dtype.kind not in "fiu":
         raise ValueError(
             f"score must return one number per row, shape ({len(proba)},), got shape "
-            f"{values.shape} of {values.dtype}. Pass for example score=lambda proba: "
+            f"{values.shape} of {values.dtype}. For example, pass score=lambda proba: "
             f"proba.max(axis=1)."
         )
     values = values.astype(np.float64)

@@ -2,7 +2,7 @@ r"""Evidence against calibration that is valid after every row, for any number o
 
 **E-processes and e-detectors.** Both are :math:`M_t = (M_{t-1} + w_t) f_t`, where the factor
 :math:`f_t` of an alternative has a mean of at most 1 if the forecast is calibrated. A test starts
-at 1 with :math:`w = 0`. By Ville's inequality a calibrated stream ever reaches :math:`1 / \alpha`
+at 1 with :math:`w = 0`. By Ville's inequality, a calibrated stream ever reaches :math:`1 / \alpha`
 with probability at most :math:`\alpha`. A detector starts at 0 with :math:`w = 1`, as if a new test
 started at every row (Shiryaev and Roberts). Because :math:`M_t - t` is a martingale, a calibrated
 stream reaches A within n rows with probability at most n / A, and after A rows or more on average.
@@ -10,7 +10,7 @@ stream reaches A within n rows with probability at most n / A, and after A rows 
 **Confidence sequences.** For residuals :math:`x_i = o_i - s_i` of a claim, predictions
 :math:`\hat x_i` of them that were made before, and :math:`V_t = \sum_i (x_i - \hat x_i)^2`, the
 mean of the true gaps of the rows seen so far lies within :math:`u(V_t) / t` of the mean residual,
-for all t together, with probability :math:`1 - \alpha`. Here u solves :math:`\log m(u, V) =
+for all t simultaneously, with probability :math:`1 - \alpha`. Here u solves :math:`\log m(u, V) =
 \log(2 / \alpha)`, and m is the mixture of the exponential supermartingales over a gamma prior with
 parameter :math:`\rho`.
 

@@ -13,9 +13,10 @@ sums over rows, which add up over shards.
 **Calibeating.** The confidence is binned with equal widths. A row of bin b gets the confidence
 :math:`(h_b + m_b) / (n_b + 1)`, with :math:`n_b` earlier rows of the bin, :math:`h_b` of them
 correct, and the middle :math:`m_b` of the bin, which counts as one row. For any sequence of
-outcomes, a bin with n rows loses at most :math:`\ln n + \ln 2B` nats, and a Brier score of at most
-:math:`1 + \ln(n + 1)`, to the best constant in hindsight. So all bins together fall behind the
-binned forecast, recalibrated in hindsight, by O(log T).
+outcomes, the regret of a bin with n rows, compared with the best constant in hindsight, is at
+most :math:`\ln n + \ln 2B` nats. Its regret in the Brier score is at most
+:math:`1 + \ln(n + 1)`. So the total regret, compared with the binned forecast that is recalibrated
+in hindsight, is O(log T).
 
 References
 ----------

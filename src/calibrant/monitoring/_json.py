@@ -98,7 +98,7 @@ def read_count(state: Mapping[str, Any], key: str) -> int:
 def read_value(state: Mapping[str, Any], key: str) -> Any:
     """Read the value of a required key."""
     if key not in state:
-        raise ValueError(f"the key {key!r} is missing in the state")
+        raise ValueError(f"the key {key!r} is missing from the state")
     return state[key]
 
 

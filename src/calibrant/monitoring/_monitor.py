@@ -287,7 +287,7 @@ class CalibrationMonitor:
     def _require_members(self) -> Members:
         if self._members is None:
             raise ValueError(
-                "The monitor has seen no rows yet. Call update(y, p) first, or pass classes=[...]."
+                "The monitor has no rows yet. Call update(y, p) first, or pass classes=[...]."
             )
         return self._members
 

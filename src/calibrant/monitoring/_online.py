@@ -123,9 +123,10 @@ class OnlineCalibration(BaseEstimator):
     labels are used.
 
     With ``calibeat``, if labels arrive row by row and for any sequence, the confidences of a bin
-    with n rows lose at most :math:`\ln n + \ln 40` nats to the best constant of the bin in
-    hindsight (20 bins), and a Brier score of at most :math:`1 + \ln(n + 1)`. ``bound_`` is about
-    the mixture and does not hold for its recalibrated confidences.
+    with n rows have a bounded regret, compared with the best constant of the bin in hindsight. The
+    regret is at most :math:`\ln n + \ln 40` nats (20 bins), and at most :math:`1 + \ln(n + 1)` in
+    the Brier score. ``bound_`` is about the mixture and does not hold for its recalibrated
+    confidences.
 
     References
     ----------
@@ -327,7 +328,7 @@ class OnlineCalibration(BaseEstimator):
         """Start with labels, or add new labels to the classes."""
         old_names = self._names()
         names = list(dict.fromkeys([*old_names, *labels]))
-        # A single label cannot start: a forecast needs two classes.
+        # Do not start with a single label, because a forecast needs two classes.
         if self.classes is not None or len(names) in (len(old_names), 1):
             return
         classes = as_array(names)

@@ -184,7 +184,7 @@ def _read_entry(value: Any) -> MonitorEntry:
 def describe(monitor: CalibrationMonitor) -> str:
     """Describe the state of a monitor in sentences."""
     if monitor.n_rows == 0:
-        return "The monitor has seen no rows yet."
+        return "The monitor has no rows yet."
     gaps = monitor.gaps()
     onset_sentences = onset_gap_sentences(monitor, gaps[0])
     rows = "all rows, including those before the onset" if onset_sentences else "all rows"

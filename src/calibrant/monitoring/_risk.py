@@ -130,7 +130,7 @@ class RiskMonitor:
 
     where :math:`e_i` is the loss of answer i, between 0 and 1. If the expected loss of each answer,
     given the answers before it, is at most r, the evidence is a supermartingale. By Ville's
-    inequality it ever reaches :math:`1 / \alpha` with probability at most :math:`\alpha`. The
+    inequality, it ever reaches :math:`1 / \alpha` with probability at most :math:`\alpha`. The
     monitor tests the risk itself: a classifier whose guarantee failed by bad luck, which has
     probability delta, can raise an alarm without a change of the data.
 
@@ -156,7 +156,7 @@ class RiskMonitor:
     ) -> None:
         if risk is None and certificate is None:
             raise ValueError(
-                "RiskMonitor needs a risk or a certificate. Pass for example "
+                "RiskMonitor needs a risk or a certificate. For example, pass "
                 "certificate=model.certificate_."
             )
         self.risk = float(certificate.risk if risk is None and certificate else risk or 0.0)
@@ -177,7 +177,7 @@ class RiskMonitor:
     def update(
         self, y: LabelsLike, predicted: LabelsLike, answered: Any = None, *, when: str = ""
     ) -> RiskStep:
-        """Add labels of rows and what was predicted for them.
+        """Add labels of rows and their predictions.
 
         Parameters
         ----------

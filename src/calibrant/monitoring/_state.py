@@ -304,14 +304,14 @@ def _claim_names(family: ClaimFamily, n_claims: int, classes: Any, has_notion: b
 
 
 def _group_evidence(group: Group, rule: Rule) -> FloatArray:
-    # With overlapping rows the product over the rows of a group is not evidence.
+    # With overlapping rows, the product over the rows of a group is not evidence.
     if rule.lag > 1:
         return np.zeros(1)
     return log_mixture(group.log_e[None], group_family(rule).prior)
 
 
 def _half_width(sums: GapSums, alpha: float, rule: Rule) -> FloatArray:
-    # With overlapping rows the residuals are not a martingale, so the interval is all of [-1, 1].
+    # With overlapping rows, the residuals are not a martingale, so the interval is all of [-1, 1].
     return half_width(sums, alpha) if rule.lag == 1 else np.ones(len(sums.count))
 
 

@@ -173,8 +173,8 @@ class CanonicalBinning(Calibrator):
             )
 
     def _has_too_many_bins(self, n_classes: int) -> bool:
-        # Check depth and resolution first, because computing the number of bins takes very long if
-        # they are large.
+        # Check depth and resolution first, because computing the number of bins takes a very
+        # long time if they are large.
         size, most = (
             (self.depth, MOST_DEPTH)
             if self.partition == "sierpinski"
@@ -282,7 +282,7 @@ class CanonicalBinning(Calibrator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes)
-            Scores of the same kind as at fit.
+            Scores of the same kind as in `fit`.
 
         Returns
         -------

@@ -210,7 +210,7 @@ class DirichletCalibration(AffineCalibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """True if rows are assigned to folds, because a row of weight 2 cannot be in two folds."""
+        """True if rows are assigned to folds: a row with weight 2 cannot be in two folds."""
         return self.lam is None
 
     @property
@@ -320,7 +320,7 @@ def _keep_rows(
     n_folds: int, before: Mapping[int, IntArray], held: int, is_test: bool, chunk: ArraySample
 ) -> ArraySample:
     """Select the held-out rows of a chunk, or the other rows, by setting weights to zero."""
-    present = chunk.weight > 0  # a row of weight zero is absent
+    present = chunk.weight > 0  # a row with weight zero is absent
     fold = np.zeros(len(chunk.y), dtype=np.intp)
     fold[present] = assign_folds(chunk.y[present], n_folds, before[chunk.start])
     return chunk.weighted(np.where((fold == held) == is_test, chunk.weight, 0.0))

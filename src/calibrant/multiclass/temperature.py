@@ -83,7 +83,8 @@ class TemperatureScaling(SoftmaxCalibrator):
 
     A warning counts the rows whose true class has the score zero or -inf, because these rows
     increase the temperature. If a service returns only the highest scores, the other classes are
-    not impossible. Replace -inf by the smallest known score of the row, at fit and at prediction::
+    not impossible. Replace -inf by the smallest known score of the row, in `fit` and in
+    `predict_proba`::
 
         known = np.where(np.isneginf(z), np.inf, z).min(axis=1, keepdims=True)
         z = np.maximum(z, known)

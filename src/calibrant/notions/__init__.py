@@ -151,7 +151,7 @@ def _named(name: Any) -> Notion:
     if isinstance(name, Mapping):
         return SetNotion(name)
     if not isinstance(name, str):
-        raise ValueError(f"unknown notion {name!r}; valid are {VALID}, or a Notion.")
+        raise ValueError(f"unknown notion {name!r}; valid notions are {VALID}, or a Notion.")
     if name in _NAMES:
         return _NAMES[name]
     for pattern, make in _PATTERNS:
@@ -171,7 +171,7 @@ def _named(name: Any) -> Notion:
         return NamedClassNotion(name.removeprefix(_CLASS_PREFIX))
     near = get_close_matches(name, _NAMES, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"unknown notion {name!r}; {hint}valid are {VALID}.")
+    raise ValueError(f"unknown notion {name!r}; {hint}valid notions are {VALID}.")
 
 
 def __dir__() -> list[str]:

@@ -301,8 +301,8 @@ def claims_of(
     if y_pred is not None:
         if inputs != "proba":
             raise ValueError(
-                f"With y_pred, y_prob must be the probabilities of the reported labels, but "
-                f"inputs is {inputs!r}. Pass inputs='proba'."
+                f"If y_pred is passed, y_prob must be the probabilities of the reported labels, "
+                f"but inputs is {inputs!r}. Pass inputs='proba'."
             )
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
     sample, names = sample_for(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
@@ -373,14 +373,14 @@ def _reported_claims(
     truth, reported, score = as_array(y_true), as_array(y_pred), as_array(y_prob).astype(np.float64)
     if score.shape != reported.shape or score.ndim not in (1, 2):
         raise ValueError(
-            f"With y_pred, y_prob must be the probability of each reported label, but y_prob has "
-            f"shape {score.shape} and y_pred {reported.shape}. Pass both outputs of predict_top: "
-            f"y_pred, y_prob = calibrator.predict_top(X)."
+            f"If y_pred is passed, y_prob must be the probability of each reported label, but "
+            f"y_prob has shape {score.shape} and y_pred {reported.shape}. Pass both outputs of "
+            f"predict_top: y_pred, y_prob = calibrator.predict_top(X)."
         )
     check_same_length(y_true=truth, y_pred=reported)
     if not ((score >= 0) & (score <= 1)).all():
         raise ValueError(
-            f"With y_pred, y_prob must be probabilities in [0, 1], got values from "
+            f"If y_pred is passed, y_prob must be probabilities in [0, 1], got values from "
             f"{score.min():g} to {score.max():g}. Pass both outputs of predict_top."
         )
     names = (

@@ -219,7 +219,7 @@ class Notion(ABC):
         by_rank = {self.ranks_of(j, proba.shape[1]) is not None for j in quantities}
         if len(sets) < len(quantities) or len(by_rank) > 1:
             return None
-        # If the columns are disjoint in one row, they are in all rows.
+        # If the columns are disjoint in one row, they are disjoint in all rows.
         first = np.hstack([columns[:1] for columns in sets])
         return sets if np.unique(first).size == first.size else None
 

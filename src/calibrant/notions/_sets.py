@@ -63,7 +63,7 @@ class SetNotion(Notion):
             sets = tuple((str(name), tuple(map(str, members))) for name, members in sets.items())
         if not sets or not all(members for _, members in sets):
             raise ValueError(
-                "Sets of classes must have names and members. Pass for example "
+                "Sets of classes must have names and members. For example, pass "
                 'SetNotion({"animal": ["cat", "dog"]}).'
             )
         object.__setattr__(self, "sets", sets)

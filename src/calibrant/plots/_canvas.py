@@ -75,7 +75,7 @@ def check_axes(ax: Any) -> None:
     if isinstance(ax, np.ndarray | list | tuple):
         raise TypeError(
             f"ax must be one axes, got an array of {np.size(ax)}. Pass one of them, such as "
-            "ax=axes[0]. A display with several axes divides this axes."
+            "ax=axes[0]. A display with several panels divides the axes that you pass."
         )
     if ax is not None and not isinstance(ax, Axes):
         raise TypeError(

@@ -61,7 +61,7 @@ class MonitorDisplay(GridDisplay):
         """Create the display from the history of a monitor."""
         require_matplotlib()
         if not monitor.history:
-            raise ValueError("The monitor has seen no rows yet. Call update(y, p) first.")
+            raise ValueError("The monitor has no rows yet. Call update(y, p) first.")
         tolerance = monitor.to_dict()["rule"]["tolerance"]
         claim = monitor.gaps()[0].claim
         return cls(monitor.history, monitor.threshold, tolerance, claim, has_weights(monitor))

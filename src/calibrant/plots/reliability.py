@@ -110,10 +110,11 @@ class ReliabilityDisplay(GridDisplay):
     two of 15 bins are outside a 90% band on average.
 
     A bin has few rows if it has fewer than 10 rows, or fewer than the square root of the number of
-    rows. By default the diagram starts from 15 bins of equal width and merges neighboring bins with
-    few rows, so a small data set has fewer bins. The error in the title is that of all 15 bins.
+    rows. By default, the diagram starts from 15 bins of equal width and merges neighboring bins
+    with few rows, so a small data set has fewer bins. The error in the title is that of all 15
+    bins.
 
-    With ``curve="isotonic"`` the diagram has no bins. The curve is the isotonic regression of the
+    With ``curve="isotonic"``, the diagram has no bins. The curve is the isotonic regression of the
     outcomes (CORP), and the band contains the curve of a calibrated model with probability
     ``level`` at each score.
 

@@ -1,4 +1,4 @@
-"""Plot the error rate of the surest predictions against their share of all rows."""
+"""Plot the error rate of the most confident predictions against their share of all rows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ they are much higher than the others."""
 
 @dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(AxesDisplay):
-    """Risk-coverage plot: error rate of the surest predictions against their share of all rows.
+    """Risk-coverage plot: error rate of the most confident predictions against their share.
 
     Use `from_predictions` with one or several models, and `plot`. Lower is better. Lines are
-    observed error rates. Points are upper bounds of the error rate of new answers, all of which
-    hold together for a model.
+    observed error rates. Points are upper bounds of the error rate of new answers, which hold
+    jointly for each model.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class RiskCoverageDisplay(AxesDisplay):
             self._draw(curve, name, named_series(name, i))
         if risk is not None:
             self._draw_risk(risk)
-        # Space at the right end, where the last points would be cut in half.
+        # Add space at the right end, because the last points would be cut in half.
         self.ax_.set(xlim=(0, 1.02), ylim=(0, self._height(risk)))
         self.ax_.legend(fontsize=SMALL, frameon=False, loc="best")
         level = format_percent(next(iter(self.curves.values())).level)
@@ -108,7 +108,7 @@ class RiskCoverageDisplay(AxesDisplay):
         step = -(-len(path.rows) // _MOST_POINTS)
         kept = np.append(np.arange(0, len(path.rows) - 1, step), len(path.rows) - 1)
         rows, errors = path.rows[kept], path.errors[kept]
-        # The line begins at coverage 0 with the error rate of the surest rows.
+        # The line begins at coverage 0 with the error rate of the most confident rows.
         x, y = np.append(0.0, rows / path.total), np.append(errors[0] / rows[0], errors / rows)
         look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.6}
         self.ax_.plot(x, y, label=name, **look)

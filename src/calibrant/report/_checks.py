@@ -169,14 +169,14 @@ def detectable_sentence(error: inference.DetectableError) -> str:
     """The smallest error that a test detects, in a sentence."""
     if not np.isfinite(error.temperature):
         return (
-            f"There are too few rows to detect any overconfidence with a probability of "
+            f"There are too few rows to detect any overconfidence with probability "
             f"{format_percent(error.power)}."
         )
     return (
-        f"Even the most powerful test at level {format_percent(error.alpha)} would miss an "
-        f"overconfidence below {format_percent(error.gap)} (temperature below "
-        f"{format_number(error.temperature)}) in more than {format_percent(1 - error.power)} of "
-        f"samples of this size."
+        f"The tests may miss overconfidence below {format_percent(error.gap)} (temperature below "
+        f"{format_number(error.temperature)}). Even the most powerful test at level "
+        f"{format_percent(error.alpha)} misses it in more than {format_percent(1 - error.power)} "
+        f"of samples of this size."
     )
 
 

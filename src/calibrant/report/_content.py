@@ -139,7 +139,7 @@ class CheckRow:
     """Result of a calibration test before and after calibration.
 
     ``expected`` is the mean of the statistic for a calibrated model. ``p_holm`` is the p-value
-    adjusted for all tests of the report (Holm). After cross-fitting ``guarantee_after`` is
+    adjusted for all tests of the report (Holm). After cross-fitting, ``guarantee_after`` is
     "heuristic", because the label of a row was used to fit the calibrators of other rows.
     """
 
@@ -298,7 +298,8 @@ class Report(ShortRepr):
     data_sha256: str = ""
 
     def _repr_html_(self) -> str:
-        from calibrant.report._html import to_html  # here, because _html imports this module
+        # Imported here, because _html imports this module.
+        from calibrant.report._html import to_html
 
         page = escape(to_html(self), quote=True)
         style = "width: 100%; height: 40em; border: 1px solid #ccc"
@@ -306,7 +307,8 @@ class Report(ShortRepr):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report to an .html, .md or .json file."""
-        from calibrant.report._render import render  # here, because _render imports this module
+        # Imported here, because _render imports this module.
+        from calibrant.report._render import render
 
         render(self, path)
 

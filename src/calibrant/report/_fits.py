@@ -142,7 +142,7 @@ def _fit_model(calibrator: Any, sample: Sample, inputs: str) -> Any:
 
 
 def check_calibration(calibration: tuple[Any, ...], labels: AnyArray, inputs: str) -> Sample:
-    """The rows to fit on that a user passed, as a sample."""
+    """Return the calibration rows that the user passed, as a sample."""
     if len(calibration) not in (2, 3):
         raise ValueError(
             "calibration must be (scores, labels) or (scores, labels, weights), got a sequence of "

@@ -33,7 +33,7 @@ MEASURES = {
     "mce": "Maximum calibration error: largest absolute difference between confidence and accuracy "
     "in any bin. A bin with few rows can determine the maximum.",
     "ks": "Largest absolute value of the cumulative difference between confidence and correctness, "
-    "with rows ordered by confidence. The error needs no bins.",
+    "with rows ordered by confidence. The error is computed without bins.",
     "confidence_on_errors": "Mean confidence on incorrect predictions.",
     "doubt_on_correct": "Mean of 1 - confidence on correct predictions.",
     "averaged_two_bin_error": "A threshold divides the rows of a class into two bins. The error is "
@@ -62,7 +62,7 @@ COLUMNS = {
     "Measure": "Name of the measure.",
     "Before": "Value for the original probabilities.",
     "After": "Value for the calibrated probabilities of held-out rows.",
-    "Note": "Information on the value and its 95% confidence interval (CI).",
+    "Note": "Explanation of the value and of its 95% confidence interval (CI).",
     "Stage": "Before or after calibration.",
     "Mean probability": "Mean predicted probability of the rows in a bin.",
     "Observed frequency": "Share of the rows in a bin with the class, or with a correct "

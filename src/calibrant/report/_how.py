@@ -67,9 +67,10 @@ def _how_fitted(case: Case) -> str:
             f"for {n_samples:,.0f} other rows."
         )
     return (
-        f"The method {method} was cross-fitted in {case.fits.n_folds} folds. All figures are for "
-        f"held-out predictions: a fit on the other folds predicts each of the {n_samples:,.0f} "
-        "rows. The calibrator that this report describes was fitted on all rows."
+        f"The method {method} was cross-fitted with {case.fits.n_folds} folds. All figures are for "
+        f"held-out predictions. A calibrator that was fitted on the other folds predicts each of "
+        f"the {n_samples:,.0f} rows. The calibrator that this report describes was fitted on all "
+        f"rows."
     )
 
 

@@ -61,7 +61,7 @@ _PER_CLASS = NOTIONS[1:]
 """Types of calibration with a diagram per class. The diagram of the confidence is at the top."""
 
 _FOREST_CAPTION = (
-    "Bars are 95% confidence intervals that hold for all groups together. A gap of zero means "
+    "Bars are 95% confidence intervals that hold jointly for all groups. A gap of zero means "
     "that the group is calibrated on average."
 )
 _CURVES_TITLE = "Reliability of each group: observed frequency by predicted probability"
@@ -120,7 +120,7 @@ def to_html(report: Report) -> str:
 
 
 def _facts(report: Report) -> Markup:
-    """What an auditor asks for: size, date, method, version and digest."""
+    """Size, date, method, version and digest, for audits."""
     return joined(
         tag("div", tag("dt", name), tag("dd", value)) for name, value in audit_facts(report)
     )

@@ -99,7 +99,7 @@ def _risk(report: Report) -> list[str]:
         for risk, *shares in report.selective.proved
     ]
     level = format_percent(report.selective.level)
-    note = f"The error rates of new rows are proved with {level} confidence, all of them together."
+    note = f"The bounds of the error rates of new rows hold jointly with {level} confidence."
     return [f"{risk_sentence(report)} {note}", _table(RISK_COLUMNS, rows)]
 
 

@@ -22,10 +22,10 @@ class RiskCurve:
 class RiskCoverage:
     """Risk-coverage curves before and after calibration.
 
-    The bounds of a curve hold together with probability ``level``. ``proved`` has a row per error
+    The bounds of a curve hold jointly with probability ``level``. ``proved`` has a row per error
     rate: the rate, and the shares of rows that `calibrant.decisions.SelectiveClassifier` answers at
-    this rate, before and after calibration. The shares of a column hold together with probability
-    ``level``, too. After cross-fitting ``guarantee_after`` is "heuristic".
+    this rate, before and after calibration. The shares of a column also hold jointly with
+    probability ``level``. After cross-fitting, ``guarantee_after`` is "heuristic".
     """
 
     level: float

@@ -37,7 +37,7 @@ def _proved_table(curves: RiskCoverage) -> Markup:
         ]
         for risk, *shares in curves.proved
     ]
-    return table("Rows that can be answered at a proved error rate", RISK_COLUMNS, rows)
+    return table("Rows that can be answered with a proved error rate", RISK_COLUMNS, rows)
 
 
 def risk_svg(curves: RiskCoverage, label: str) -> Markup:

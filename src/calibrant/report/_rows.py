@@ -55,8 +55,8 @@ class ReportRows(NamedTuple):
             folds = _folds_by_number(self.sample, cv)
         if folds.plan.n_folds < 2:
             raise ValueError(
-                "A report needs at least two rows of positive weight, to fit on some and evaluate "
-                "on others. Pass more rows, or pass calibration=(scores, labels)."
+                "A report needs at least two rows with positive weight, to fit on some and "
+                "evaluate on others. Pass more rows, or pass calibration=(scores, labels)."
             )
         return folds
 
@@ -81,7 +81,7 @@ def read_rows(sample: Sample, seed: int) -> ReportRows:
 
 def _folds_by_content(rows: ArraySample, cv: int, seed: int) -> Folds:
     weight, number = rows.weight, np.empty(len(rows.y), dtype=np.intp)
-    # With weights, a row of weight 2 could be split between two folds, so all weights are 1 here.
+    # With weights, a row with weight 2 could be split between two folds, so all weights are 1 here.
     folds = as_folds(cv, np.asarray(rows.u), rows.y, np.ones(len(rows.y)), seed)
     for place, fold in enumerate(folds):
         number[fold.held_out] = place

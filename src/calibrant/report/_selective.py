@@ -40,7 +40,7 @@ def risk_coverage_of(case: Case) -> RiskCoverage | None:
 def _proved_shares(proba: FloatArray, y: IntArray, seed: int) -> list[float]:
     """Share of rows that `SelectiveClassifier` answers at each error rate.
 
-    Each rate has an equal part of the error probability, so all of them hold together. A single
+    Each rate has an equal part of the error probability, so all of them hold jointly. A single
     error rate is proved for more rows than by the bounds of the curve, which hold at 16 points.
     """
     confidence, errors = proba.max(axis=1), (proba.argmax(axis=1) != y).astype(np.float64)

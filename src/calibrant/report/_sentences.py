@@ -258,7 +258,7 @@ def no_guarantee(report: Report) -> str:
 def ks_sentence(report: Report) -> str:
     """Describe the KS graph in a sentence."""
     return (
-        f"KS error {format_number(report.ks.before_error)} before and "
+        f"The KS error is {format_number(report.ks.before_error)} before and "
         f"{format_number(report.ks.after_error)} after calibration."
     )
 

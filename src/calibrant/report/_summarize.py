@@ -90,9 +90,9 @@ def summarize(
     inputs : {"proba", "logits", "log_proba"}
         Kind of the scores.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows, which are scaled to the effective number of rows (Kish). With unequal
-        weights the report has no guarantee, no kernel test and no confidence intervals of accuracy,
-        log-loss and Brier score, because these methods resample single rows.
+        Weights of the rows, which are scaled to the effective number of rows (Kish). With
+        unequal weights, the report has no guarantee, no kernel test and no confidence intervals of
+        accuracy, log-loss and Brier score, because these methods resample single rows.
     classes : array-like of shape (K,), optional
         Labels of the score columns.
     method, name, command : str
@@ -264,7 +264,7 @@ def _conclude(case: Case, tests: Sequence[CheckRow], floor: DetectableNote) -> d
 
 
 def _warnings(case: Case) -> tuple[str, ...]:
-    """Warnings about rows of positive weight, and about the fits."""
+    """Warnings about rows with positive weight, and about the fits."""
     is_positive = case.drawn.weight > 0
     rows = case.drawn if is_positive.all() else case.drawn.subset(is_positive)
     fitted = case.fits.class_weights

@@ -173,7 +173,7 @@ def named_ticks(low: float, high: float, n_ticks: int = 5) -> list[tuple[float, 
 
 
 def tick_text(value: float) -> str:
-    """A number at an axis; large ones are abbreviated, so they fit next to the axis.
+    """A number at an axis; large numbers are abbreviated to fit next to the axis.
 
     Examples
     --------

@@ -66,8 +66,8 @@ class AutoCalibration(Calibrator):
         Calibrators to combine. The identity and the uniform forecast are always added. See Notes
         for the default.
     cv : int, splitter or iterable of (train, test) rows, optional
-        By default, there are 5 folds, or 20 for fewer than 100 rows. With ``fit(X, y, groups=...)``
-        rows of a group stay in one fold.
+        By default, there are 5 folds, or 20 for fewer than 100 rows. With ``fit(X, y,
+        groups=...)``, rows of a group stay in one fold.
     random_state : int, optional
         Seed for the folds. None means 0, so a second fit gives the same result.
     n_jobs : int, optional

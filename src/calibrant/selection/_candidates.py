@@ -67,7 +67,7 @@ def named_candidates(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str,
     if reserved:
         verb = "is" if len(reserved) == 1 else "are"
         raise ValueError(
-            f"{' and '.join(reserved)} {verb} always a member of the ensemble. Give the candidate "
-            f"another name, or leave it out."
+            f"{' and '.join(reserved)} {verb} always a member of the ensemble. Rename the "
+            f"candidate, or remove it."
         )
     return chosen

@@ -289,7 +289,7 @@ def all_gains(
 def _check_weights(weight: FloatArray) -> None:
     if not (weight > 0).all():
         raise ValueError(
-            f"{(weight == 0).sum()} of {len(weight)} folds have no rows of positive weight. Pass "
+            f"{(weight == 0).sum()} of {len(weight)} folds have no rows with positive weight. Pass "
             f"fewer folds, for example cv=2."
         )
 
@@ -298,8 +298,8 @@ def _plan(cv: Any, sample: Sample, seed: Rng, name: str) -> FoldPlan:
     plan = plan_folds(cv, sample, seed, by_runs=True)
     if plan.n_folds < 2:
         raise ValueError(
-            f"{name!r} cannot be cross-validated, because it has fewer than two rows of positive "
-            "weight. Pass more rows."
+            f"{name!r} cannot be cross-validated, because it has fewer than two rows with "
+            "positive weight. Pass more rows."
         )
     return plan
 
@@ -325,7 +325,7 @@ def _as_samples(
     elif not isinstance(y_true, Mapping) or set(y_true) != set(scores):
         raise ValueError(
             "If scores is a dict, y_true must be a dict with the same names. To compare models on "
-            "the same rows call calibrant.compare_models(y_true, scores)."
+            "the same rows, call calibrant.compare_models(y_true, scores)."
         )
     for table in scores.values():
         check_option_inputs(table, inputs, "compare")

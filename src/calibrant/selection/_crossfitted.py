@@ -31,7 +31,8 @@ class CrossFitted(Calibrator):
         normalize=True)``.
     cv : int, splitter or iterable of (train, test) rows
         An integer assigns rows to folds at random, independent of their order. A weight of 2 is
-        equivalent to duplicating the row. With ``fit(X, y, groups=...)`` a group stays in one fold.
+        equivalent to duplicating the row. With ``fit(X, y, groups=...)``, a group stays in one
+        fold.
     random_state : int, optional
         Seed for the folds. None means 0, so a second fit gives the same result.
     inputs : {"proba", "logits", "log_proba"}, default "proba"

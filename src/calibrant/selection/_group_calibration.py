@@ -67,10 +67,10 @@ class GroupCalibration(Calibrator):
     calibrator : calibrator or str, optional
         The pooled calibrator, or its name. By default `AutoCalibration`.
     strength : float, optional
-        Penalty of the effects of groups; infinity gives no effects. By default it is chosen by
+        Penalty of the effects of groups; infinity gives no effects. By default, it is chosen by
         held-out log-loss, separately for the two fits in Notes.
     cv : int, splitter or iterable of (train, test) rows
-        Folds. With ``fit(X, y, groups=...)`` rows of a group stay in one fold.
+        Folds. With ``fit(X, y, groups=...)``, rows of a group stay in one fold.
     random_state : int, optional
         Seed for the folds. None means 0, so a second fit gives the same result.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -340,7 +340,7 @@ class GroupCalibration(Calibrator):
             return ()
         if self.group_ is not None or not self.by_:
             raise ValueError(
-                "by= does not apply to a calibrator without groups, or of a single group. Leave "
+                "by= does not apply to a calibrator without groups, or with a single group. Leave "
                 "it out."
             )
         columns = as_columns(by)
@@ -380,8 +380,8 @@ class GroupCalibration(Calibrator):
         unknown = [name for name in values if name not in self.by_]
         if unknown or (by is not None and not isinstance(by, Mapping) and len(self.by_) != 1):
             raise ValueError(
-                f"by must be a dict with names among {', '.join(self.by_)}, got {by!r}. Pass "
-                f"for example by={{{self.by_[0]!r}: value}}."
+                f"by must be a dict with names among {', '.join(self.by_)}, got {by!r}. For "
+                f"example, pass by={{{self.by_[0]!r}: value}}."
             )
         selected = copy(self)
         selected.group_ = {name: str(value) for name, value in values.items()}
@@ -393,7 +393,7 @@ class GroupCalibration(Calibrator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the same kind as at fit.
+            Scores of the same kind as in `fit`.
         by : array-like of shape (n_samples,), dict or data frame
             The group columns of the rows. Columns of a dict or frame are matched by name.
 
@@ -411,7 +411,7 @@ class GroupCalibration(Calibrator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the same kind as at fit.
+            Scores of the same kind as in `fit`.
         by : array-like of shape (n_samples,), dict or data frame
             The group columns of the rows.
 
@@ -428,7 +428,7 @@ class GroupCalibration(Calibrator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
-            Scores of the same kind as at fit.
+            Scores of the same kind as in `fit`.
         by : array-like of shape (n_samples,), dict or data frame
             The group columns of the rows.
 

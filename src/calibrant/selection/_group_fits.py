@@ -73,7 +73,7 @@ class CellRule:
         return rows
 
     def cells(self, *, with_common: bool) -> Cells:
-        """The groups of each cell; the first group is that of all rows, if asked for."""
+        """The groups of each cell; the first group is that of all rows, if requested."""
         n_cells, n_columns = self.combinations.shape
         row = np.repeat(np.arange(n_cells), n_columns)
         group = self.combinations.ravel()

@@ -67,7 +67,7 @@ def compare_models(
     """
     if len(scores) < 2:
         raise ValueError(
-            f"compare_models needs at least two models, got {len(scores)}. For one model call "
+            f"compare_models needs at least two models, got {len(scores)}. For one model, call "
             f"calibrant.evaluate(y_true, y_prob)."
         )
     table_metrics, n_rows = as_metrics(metrics), len(as_array(y_true))

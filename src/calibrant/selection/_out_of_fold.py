@@ -20,8 +20,8 @@ from calibrant._typing import BoolArray, FloatArray, IntArray
 class OutOfFold(NamedTuple):
     """Out-of-fold likelihoods: the probability of the true class of each held-out row (n, J).
 
-    The first base calibrator is the identity. If a row of weight 2 is held out in two folds, it has
-    two entries of weight 1.
+    The first base calibrator is the identity. If a row with weight 2 is held out in two folds, it
+    has two entries of weight 1.
     """
 
     likelihood: FloatArray
@@ -59,7 +59,7 @@ FoldFits = Mapping[str, Sequence[Any]]
 class Effort(NamedTuple):
     """Parallel jobs, whether to show a progress bar, and the time budget.
 
-    After ``time_budget`` seconds no other base calibrator is started.
+    After ``time_budget`` seconds, no other base calibrator is started.
     """
 
     n_jobs: int | None = None
