@@ -113,6 +113,7 @@ def test_ranks_that_one_tells_are_filled_as_ours():
     assert np.array_equal(own.predict_proba(scores), ours.predict_proba(scores))
 
 
+@pytest.mark.filterwarnings("ignore:predict_proba returns the scores unchanged")
 def test_a_notion_that_does_not_is_rejected():
     lifted = calibrant.MulticlassToBinary(calibrant.PlattScaling(), notion=Even())
     model, _ = fitted(lifted, 4)

@@ -23,6 +23,7 @@ from calibrant import (
 )
 from calibrant.binning import bin_table
 from calibrant.datasets import noisy_simplex
+from calibrant.exceptions import DataWarning
 from calibrant.notions import ClaimBlock, Notion, as_notion, claims_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -151,7 +152,8 @@ def test_disjoint_groups_are_each_scaled(data):
 
 @pytest.mark.parametrize("notion", [Even(), Groups(((0, 1), (1, 2)))], ids=["unsaid", "overlap"])
 def test_rows_stay_as_they_are_where_a_claim_has_no_place_in_them(notion, data):
-    model = MulticlassToBinary(HistogramBinning(), notion=notion).fit(data.proba, data.labels)
+    with pytest.warns(DataWarning, match="returns the scores unchanged, because the events of"):
+        model = MulticlassToBinary(HistogramBinning(), notion=notion).fit(data.proba, data.labels)
     np.testing.assert_array_equal(model.predict_proba(data.proba), data.proba)
     assert model.predict_claims(data.proba).shape == (3000, notion.n_quantities(4))
 
@@ -192,6 +194,7 @@ def test_a_file_rejects_it_with_the_reason(data, tmp_path):
         (Even(), "When the reported probability of 'even' is"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:predict_proba returns the scores unchanged")
 def test_a_guarantee_names_the_claim(notion, message, data):
     names = np.array(["a", "b", "c", "d"])
     model = MulticlassToBinary(HistogramBinning(), notion=notion, classes=names)

@@ -7,6 +7,7 @@ import pytest
 
 from calibrant import HistogramBinning, MulticlassToBinary, PlattScaling, load, save
 from calibrant.datasets import draw_labels
+from calibrant.exceptions import DataWarning
 from calibrant.export import program
 from calibrant.inference import consistency_test, debiased_interval
 from calibrant.metrics import expected_calibration_error, ks_error
@@ -67,7 +68,9 @@ def test_reductions_guarantees_tests_and_export_need_nothing_else(data, tmp_path
 
 def test_overlapping_levels_leave_rows_unchanged(data):
     y, proba = data
-    model = MulticlassToBinary(PlattScaling(), notion=TREE, classes=CLASSES).fit(proba, y)
+    model = MulticlassToBinary(PlattScaling(), notion=TREE, classes=CLASSES)
+    with pytest.warns(DataWarning, match=r"Use predict_claims for the calibrated probabilities"):
+        model.fit(proba, y)
     np.testing.assert_array_equal(model.predict_proba(proba), proba)
 
 

@@ -688,7 +688,7 @@ def test_a_report_takes_rng_and_its_older_name_too():
     one = made(rng=1).metrics
     assert one == made(random_state=1).metrics
     assert one != made().metrics
-    with pytest.raises(ValueError, match="two names of the same parameter"):
+    with pytest.raises(ValueError, match="two names for the same parameter"):
         made(rng=1, random_state=1)
 
 
@@ -698,5 +698,5 @@ def test_functions_take_rng_and_compare_its_older_name_too(digits):
     one, other = compare(rng=3), compare(random_state=3)
     np.testing.assert_array_equal(one.mean, other.mean)
     assert (one.mean != compare(rng=4).mean).any()
-    with pytest.raises(ValueError, match="two names of the same parameter"):
+    with pytest.raises(ValueError, match="two names for the same parameter"):
         compare(rng=3, random_state=3)

@@ -1,8 +1,7 @@
 """Convert fitted calibrators to programs, with one function for each class of calibrators.
 
-A function takes the builder, the fitted calibrator and the number of the scores among the values of
-the program. The function reads the public fitted attributes and returns the number of the
-probabilities.
+A function with the decorator ``@emits(Class)`` takes the fitted calibrator and its scores as a
+`Value`, and returns the probabilities as a `Value`. It reads only public fitted attributes.
 """
 
 from __future__ import annotations
