@@ -1,4 +1,4 @@
-"""One method, one name: what a user of scikit-learn may expect, each test after its finding."""
+"""Names, parameters and conventions that scikit-learn users expect."""
 
 from __future__ import annotations
 
@@ -418,7 +418,7 @@ def test_only_ratios_of_weights_matter_in_a_consistency_test(digits, kwargs):
 
 
 @pytest.mark.parametrize("low", [0.5, 1.0])
-def test_weights_are_what_a_row_counts(digits, low):
+def test_a_consistency_test_computes_the_weighted_error(digits, low):
     proba, labels = digits
     weight = np.round(np.linspace(low, 1.5 + low, len(labels)), 1)
     result = calibrant.inference.consistency_test(

@@ -1,6 +1,4 @@
-"""What users, and those who audit them, found wanting in 0.1.0, as promises: each test is named
-after its finding.
-"""
+"""Groups, ordered classes, intervals and pictures for users and auditors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which column is which class: by the columns of the fit, by names, or not at all."""
+"""Matching of columns and classes by order or by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of simulated coverage is what the script makes of what the library does."""
+"""The table of simulated coverage agrees with the library."""
 
 from __future__ import annotations
 

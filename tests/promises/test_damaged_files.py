@@ -1,4 +1,4 @@
-"""Damaged, changing and oversized files: one line, bounded memory, and no end of the process."""
+"""Damaged, changing and oversized files end in one error message."""
 
 from __future__ import annotations
 

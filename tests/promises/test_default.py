@@ -1,4 +1,4 @@
-"""What the default promises to somebody who chooses nothing."""
+"""Behavior of the default calibrator."""
 
 from __future__ import annotations
 

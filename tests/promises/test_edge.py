@@ -1,4 +1,4 @@
-"""What was found where data come in: each finding as a promise."""
+"""Checks of scores, labels and weights."""
 
 from __future__ import annotations
 

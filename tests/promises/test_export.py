@@ -1,4 +1,4 @@
-"""What export promises about real predictions and about classifiers of other packages."""
+"""Exported calibrators on real predictions and with other packages."""
 
 from __future__ import annotations
 

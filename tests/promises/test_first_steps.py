@@ -1,4 +1,4 @@
-"""What newcomers type first, and what they get: the right name, one warning, readable results."""
+"""First calls of newcomers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promises about hostile and damaged files, lost data and the command line, by their findings."""
+"""Tests of hostile and damaged files, lost data and the command line."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_text_cannot_ask_for_room_that_it_does_not_fill(tmp_path):
     names = [f"c{k}" for k in range(20_000)]
     wide = {"array": "text65536", "shape": [len(names)], "data": names}
     document["models"][-1]["fitted"]["classes_"] = wide
-    assert "the text of an array needs more" in load_error(document, tmp_path)
+    assert "its text arrays need more" in load_error(document, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What tests, intervals and guarantees promise, each named after the finding that it answers."""
+"""Tests, intervals and guarantees."""
 
 from __future__ import annotations
 

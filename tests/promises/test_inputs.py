@@ -1,4 +1,4 @@
-"""Odd containers, types and orders of data: taken as what they are, or rejected; never misread."""
+"""Unusual containers, types and orders of data."""
 
 from __future__ import annotations
 

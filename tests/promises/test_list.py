@@ -1,4 +1,4 @@
-"""The list of promises itself."""
+"""This page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing is lost: what commands write, what a monitor has counted, and what the exit code says."""
+"""Output files, monitor states and exit codes."""
 
 from __future__ import annotations
 

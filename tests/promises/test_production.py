@@ -1,4 +1,4 @@
-"""A saved calibrator in production: what the file says, reloading, classes, and user programs."""
+"""Saved calibrators in production."""
 
 from __future__ import annotations
 

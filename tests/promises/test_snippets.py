@@ -1,4 +1,4 @@
-"""Lines that once gave a wrong answer without a word, as they were typed, with what is right."""
+"""Calls that once returned a wrong result without a warning."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_leave_one_out_is_rejected_for_a_map_a_fold(calibrator):
 
 
 @pytest.mark.parametrize("calibrator", [PlattScaling(), IsotonicCalibration()])
-def test_by_default_one_map_has_the_rows_of_all_folds(calibrator):
+def test_by_default_one_calibrator_is_fitted_on_the_rows_of_all_folds(calibrator):
     X, y = make_classification(60, random_state=0)
     model = CalibratedClassifier(LogisticRegression(), calibrator, cv=LeaveOneOut()).fit(X, y)
     assert len(model.estimators_) == 1

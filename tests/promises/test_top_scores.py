@@ -1,4 +1,4 @@
-"""The best few classes of each row, each test after its promise."""
+"""Files that contain only the top scores of each row."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ def test_the_first_sentence_tells_which_rows_were_fitted_and_evaluated(report, d
     proba, labels = data
     assert report.how[0].startswith(
         "The method temperature was cross-fitted with 5 folds. All figures are for held-out "
-        "predictions. A calibrator that was fitted on the other folds predicts each of the 600 "
-        "rows."
+        "predictions. A calibrator that was fitted on the other folds predicts each fold of the "
+        "600 rows."
     )
     held_out = summarize(
         labels[300:],

@@ -104,7 +104,7 @@ def proba_of(
     rows: IntArray | None = None,
     columns: Sequence[AnyArray] = (),
 ) -> FloatArray:
-    """Predict probabilities of checked scores in float64, for all rows or some.
+    """Predict float64 probabilities for validated scores, optionally only for ``rows``.
 
     ``columns`` are other columns of the same rows, which few calibrators use. The function needs
     little memory in addition to its output.

@@ -9,9 +9,10 @@ other classes. Their probabilities are assumed to fall as a power of the rank fr
 
 where the exponent :math:`a \ge 0` of each row is chosen such that :math:`R(1) = r`.
 
-If the true class is not among the top m, its rank is unknown. The model assumes that it is class j
-with probability proportional to :math:`e^{\gamma l_j}`. The power :math:`\gamma` is estimated from
-the rows whose true class has a rank between m/3 and m. Its logarithm has a normal prior of scale 1.
+If the true class is not among the top m, its rank is unknown. The model assumes that the true
+class is class j with probability proportional to :math:`e^{\gamma l_j}`. The power :math:`\gamma`
+is estimated from the rows whose true class has a rank between m/3 and m. Its logarithm has a normal
+prior of scale 1.
 The power :math:`\gamma` differs from :math:`\beta`, which the best classes determine. The log-loss
 of such a row is the expectation over j, :math:`\log Z(\beta) - \beta\, E_\gamma[l]`. The cost is
 O(n m) for any K.

@@ -1,4 +1,4 @@
-"""The date of results that are stored."""
+"""Creation time of stored results."""
 
 from __future__ import annotations
 

@@ -76,7 +76,10 @@ def _is_special(path: str | os.PathLike[str]) -> bool:
 
 
 def _make_aside(target: Path) -> Path:
-    """Create an empty file next to ``target``. The file is private if it replaces another file."""
+    """Create an empty file next to ``target``.
+
+    If ``target`` exists, only the owner can read and write the new file.
+    """
     # The temporary name does not contain the name of the target, which may have the maximum length.
     aside = target.with_name(f".{secrets.token_hex(12)}.part")
     mode = 0o600 if target.exists() else 0o666  # the umask of the user is applied to it

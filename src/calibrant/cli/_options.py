@@ -346,7 +346,7 @@ class DecideArguments:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="CSV file with the cost of each action (column) for each true class (line).",
+            help="CSV file with the cost of each action (column) for each true class (row).",
         ),
     ] = None
     abstain: Annotated[

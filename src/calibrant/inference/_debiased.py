@@ -21,7 +21,8 @@ _MOST_QUANTITIES = 100
 # Up to this many rows per quantity, looping over pairs of rows is cheaper than over pairs of
 # quantities.
 _ROWS_PER_QUANTITY = 10
-# Up to this many joint cells, counts are stored for all cells. With more, only for occupied cells.
+# Up to this many joint cells, counts are stored for all cells. Above this number, counts are
+# stored only for occupied cells.
 _JOINT_CELLS = 2**16
 # Minimum number of rows per quantile bin; claims with few rows get fewer bins.
 _ROWS_PER_BIN = 5

@@ -240,8 +240,8 @@ def _vector_bins(proba: FloatArray, y_prob: ScoresLike, bins: Any) -> IntArray:
     check_same_length(bins=place, y_prob=proba)
     if place.ndim != 1 or place.dtype.kind not in "ui" or place.min() < 0:
         raise ValueError(
-            f"For notion='canonical', bins must be a fitted calibrator with a method bins(X), or "
-            f"an array with the bin number of every row (0, 1, ...), got an array of shape "
-            f"{place.shape} and dtype {place.dtype}. Pass bins=calibrator.bins(X)."
+            f"For notion='canonical', bins must contain the bin number of every row (0, 1, ...), "
+            f"got an array of shape {place.shape} and dtype {place.dtype}. Pass bins=calibrator, "
+            f"or bins=calibrator.bins(X)."
         )
     return place.astype(np.intp)

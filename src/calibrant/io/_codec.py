@@ -302,7 +302,7 @@ class Reader:
             raise ValueError(f"entries of the array do not have the type {_short(kind)}")
         self._text_bytes += 4 * int(width) * len(data)
         if self._text_bytes > _MOST_TEXT:
-            raise ValueError(f"the text of an array needs more than {_MOST_TEXT:,} bytes of memory")
+            raise ValueError(f"its text arrays need more than {_MOST_TEXT:,} bytes of memory")
         return np.array(data, dtype=f"<U{int(width)}")
 
 

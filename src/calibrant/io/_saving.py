@@ -123,7 +123,10 @@ def _checked(model: Any) -> Any:
 
 def _check_metadata(metadata: Any) -> None:
     if not isinstance(metadata, Mapping):
-        raise TypeError(f"metadata must be a dict of names and plain values, got {metadata!r:.80}.")
+        raise TypeError(
+            f"metadata must be a dict of names and plain values, got {metadata!r:.80}. Pass a "
+            "dict, for example metadata={'model': 'resnet50'}."
+        )
     for name, value in metadata.items():
         if not isinstance(name, str) or not isinstance(value, str | int | float | bool | None):
             raise TypeError(

@@ -225,6 +225,6 @@ def _best_strength(x: FloatArray, y: BoolArray, codes: AnyArray, n_tasks: int) -
             hit, miss = log_sigmoids(x[test] @ slopes + intercept + effects[codes[test]])
             losses[place, test] = -np.where(y[test], hit, miss)
     gains = losses[0] - losses  # reduction in loss of each row, compared with no effects
-    # One standard error of the sum is subtracted, so noise does not choose effects.
+    # Subtract one standard error of the sum, so effects are not selected because of noise.
     noise = np.sqrt(((gains - gains.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
     return float(STRENGTHS[int((gains.sum(axis=1) - noise).argmax())])

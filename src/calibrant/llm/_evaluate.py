@@ -90,7 +90,7 @@ class TaskEvaluation:
 
 @dataclass(frozen=True, repr=False)
 class RunsEvaluation:
-    """Evaluations of tasks, returned by `evaluate`; ``str()`` is a table.
+    """Evaluations of all tasks, returned by `evaluate`; ``str()`` returns a table.
 
     Attributes
     ----------

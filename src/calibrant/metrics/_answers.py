@@ -221,10 +221,10 @@ def is_pair(label: str | None, score: str | None) -> bool:
 
 
 def warn_if_pair(y_true: Any, y_prob: Any, classes: Any = None) -> None:
-    """Warn if a pair for `evaluate_answers` is evaluated as probabilities of class 1.
+    """Warn if the arguments look like (correct, confidence) of `evaluate_answers`.
 
-    Column names of a pair are recognized. So are labels True and False with one score per row,
-    unless ``classes`` declares that they are the labels of a binary problem.
+    The function checks the names of columns. It also warns about labels True and False with one
+    score per row, unless ``classes`` declares that they are the labels of a binary problem.
     """
     names = [getattr(data, "name", None) for data in (y_true, y_prob)]
     if is_pair(*names):

@@ -61,8 +61,8 @@ __all__ = [  # a literal list, because type checkers do not evaluate expressions
 class Metric:
     """A named metric: a function ``(y_true, y_prob, **options) -> float`` with title and direction.
 
-    Wherever a name of a metric is accepted, you can pass a function (lower is better) or a
-    `Metric`.
+    Functions that accept the name of a metric also accept a `Metric` or a function (lower is
+    better).
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ def split_streams(rows: FloatArray, offset: int, n_streams: int, empty: float = 
 
 
 class Layout(NamedTuple):
-    """Position and weight of the alternatives of each family.
+    """Positions and weights of the alternative hypotheses, by family.
 
     ``ends`` are the ends of the families among the alternatives. ``weight`` (J,) sums to 1.
     ``n_streams`` is the number of parallel streams. ``is_detector`` is False for a test.

@@ -36,7 +36,7 @@ class Partition(Protocol):
 
 @dataclass(frozen=True)
 class SierpinskiPartition:
-    """A tree of the corners of the simplex (eq. 19).
+    """Recursive partition of the simplex into its corners (eq. 19).
 
     A row descends to the corner of the class with more than half of the probability, at most
     ``depth`` times. Node 0 is the simplex, and node ``v L + l + 1`` is corner l of node v. The bin

@@ -226,7 +226,7 @@ class ReliabilityDisplay(GridDisplay):
         rows: Any = {"sample_weight": sample_weight, "classes": classes, "inputs": inputs}
         rows["y_pred"] = y_pred
         claims, names = claims_of(notion, y_true, y_prob, **rows)
-        claims = claims.effective()  # bands depend on the number of rows
+        claims = claims.effective()  # bands need the effective number of rows
         others = [] if before is None else [claims_of(notion, y_true, before, **rows)[0]]
         both = [claims, *others]
         tables = [bin_table(one, **binning) for one in both]

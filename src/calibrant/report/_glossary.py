@@ -52,7 +52,7 @@ TESTS = {
     "tl_ece": "Compares the top-label ECE with its values for simulated labels that are drawn from "
     "the predicted probabilities.",
     "predicted-class": "Compares mean confidence and accuracy for each predicted class. The "
-    "statistic is the largest difference in standard errors.",
+    "statistic is the largest difference, in units of its standard error.",
     "kernel": "Tests all probabilities of a row at once by a kernel calibration error. The "
     "statistic is unbiased, so its value can be negative.",
 }

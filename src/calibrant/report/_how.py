@@ -68,9 +68,9 @@ def _how_fitted(case: Case) -> str:
         )
     return (
         f"The method {method} was cross-fitted with {case.fits.n_folds} folds. All figures are for "
-        f"held-out predictions. A calibrator that was fitted on the other folds predicts each of "
-        f"the {n_samples:,.0f} rows. The calibrator that this report describes was fitted on all "
-        f"rows."
+        f"held-out predictions. A calibrator that was fitted on the other folds predicts each "
+        f"fold of the {n_samples:,.0f} rows. The calibrator that this report describes was fitted "
+        f"on all rows."
     )
 
 

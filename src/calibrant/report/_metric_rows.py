@@ -31,7 +31,7 @@ _NOTES = {
     "averaged_two_bin_error": "Squared error, mean over classes; minimized in expectation by the "
     "true probabilities",
     "cutoff_calibration_error": "Largest benefit per row from a different threshold; biased upward",
-    "mce": "Largest difference in any bin; few rows can determine this maximum",
+    "mce": "Largest difference in any bin; a bin with few rows can determine it",
     "ks": "Largest cumulative difference; see the KS graph",
     "confidence_on_errors": "Only rows with an incorrect prediction",
     "doubt_on_correct": "Only rows with a correct prediction",
