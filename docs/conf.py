@@ -21,6 +21,7 @@ extensions = [
     "mathml",
     "names",
     "navigation",
+    "outputs",
     "outside_links",
     "public_names",
     "samples",

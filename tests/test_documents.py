@@ -57,6 +57,7 @@ NOT_RUN = {
     "index.md": "pip",
     "start/index.md": "pip",
     "development/architecture.md": "walks through the code, in words",
+    "guide/large-data.md": "commands about a file of the reader",
     "guide/monitoring.md": "a crontab",
     "guide/report.md": "a command about a file of the reader",
     "howto/guarantee.md": "a command about a file of the reader",

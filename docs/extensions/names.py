@@ -62,6 +62,22 @@ def _is_linked(node):
     return False
 
 
+class UnlinkWords(SphinxTransform):
+    """Turn words of types, such as "shape" in "array of shape (n,)", into plain text.
+
+    Sphinx would link them to any attribute with this name.
+    """
+
+    default_priority = 501
+
+    def apply(self, **kwargs):
+        for link in list(self.document.findall(addnodes.pending_xref)):
+            target = link.get("reftarget", "")
+            if link.get("reftype") == "class" and target.islower() and "." not in target:
+                link.replace_self(link.children)
+
+
 def setup(app):
     app.add_transform(LinkNames)
+    app.add_transform(UnlinkWords)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
