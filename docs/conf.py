@@ -17,7 +17,8 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "dark_figures",  # from here on in docs/extensions
+    "attributes",  # from here on in docs/extensions
+    "dark_figures",
     "mathml",
     "names",
     "navigation",

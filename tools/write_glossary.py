@@ -27,6 +27,24 @@ def _example() -> Report:
     )  # fmt: skip
 
 
+_ECE, _INTERVAL = "metrics.expected_calibration_error", "inference.debiased_interval"
+FUNCTIONS = {
+    **dict.fromkeys(("confidence-l2", "class-wise-l2", "top-label-l2"), _INTERVAL),
+    **dict.fromkeys(("conf_ece", "cw_ece", "tl_ece", "mce"), _ECE),
+    "ks": "metrics.ks_error",
+}
+"""Functions of measures whose names differ from those of the functions in `calibrant.metrics`."""
+
+
+def _measures(report: Report) -> str:
+    functions = {row.name: f"metrics.{row.name}" for row in report.metrics} | FUNCTIONS
+    lines = [
+        f"| {row.title} | {MEASURES[row.name]} | `{functions[row.name]}` |"
+        for row in report.metrics
+    ]
+    return "\n".join(["| name | meaning | function |", "|---|---|---|", *lines])
+
+
 def _table(terms: dict[str, str]) -> str:
     lines = [f"| {term} | {text} |" for term, text in terms.items()]
     return "\n".join(["| name | meaning |", "|---|---|", *lines])
@@ -36,7 +54,7 @@ def tables() -> list[str]:
     """The tables of measures, tests, columns and other terms."""
     report = _example()
     return [
-        _table({row.title: MEASURES[row.name] for row in report.metrics}),
+        _measures(report),
         _table({test.title: TESTS[test.name] for test in report.tests}),
         _table(COLUMNS),
         _table(GENERAL),

@@ -68,7 +68,7 @@ class ChunkedScores(ABC):
 
     @property
     def n_features(self) -> int:
-        """Number of columns that the user passed: 1 if there is one score per row."""
+        """Number of columns that the user passed. It is 1 if there is one score per row."""
         return self.n_columns
 
     @abstractmethod

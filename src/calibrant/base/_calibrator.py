@@ -62,8 +62,8 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     `CalibratedClassifier` sets this attribute. If it is True, guarantees do not hold."""
 
     form: ClassVar[str] = "scores"
-    """The form of scores that `_fit` gets: "scores" (checked, but not transformed) or "proba".
-    Subclasses add other forms."""
+    """The form of scores that `_fit` gets. "scores" are checked but not transformed; "proba" are
+    probabilities. Subclasses add other forms."""
 
     remedies: ClassVar[Mapping[Outcome, str]] = {}
     """Advice for a fit that did not converge, by its outcome. Missing outcomes get the general

@@ -88,7 +88,7 @@ class CanonicalBinning(Calibrator):
         Frequencies of the labels in these bins.
     counts_ : array of shape (n_occupied,)
         Weight of the rows in these bins.
-    directions_, thresholds_ : arrays of shape (n_bins_ - 1, L) and (n_bins_ - 1,)
+    directions_, thresholds_ : arrays of shape (n_bins - 1, L) and (n_bins - 1,)
         Bin b of "projection" has the vectors with :math:`s \cdot q_b < T_b` that are in no earlier
         bin.
     n_tied_ : int

@@ -39,8 +39,9 @@ MEASURES = {
     "averaged_two_bin_error": "A threshold divides the rows of a class into two bins. The error is "
     "the squared calibration error of the bins, averaged over thresholds and classes. The true "
     "probabilities minimize this error in expectation.",
-    "cutoff_calibration_error": "Largest benefit per row from a different confidence threshold, if "
-    "the benefits of decisions lie between 0 and 1. Sampling noise makes the error positive.",
+    "cutoff_calibration_error": "Upper bound on the benefit per row from another confidence "
+    "threshold, if the benefits of decisions lie between 0 and 1. Sampling noise makes the error "
+    "positive.",
 }
 """Explanations of measures by the name of the metric."""
 

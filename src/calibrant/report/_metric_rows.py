@@ -30,7 +30,8 @@ _MEASURES = ("averaged_two_bin_error", "cutoff_calibration_error")
 _NOTES = {
     "averaged_two_bin_error": "Squared error, mean over classes; minimized in expectation by the "
     "true probabilities",
-    "cutoff_calibration_error": "Largest benefit per row from a different threshold; biased upward",
+    "cutoff_calibration_error": "Upper bound on the benefit per row from another threshold; "
+    "biased upward",
     "mce": "Largest difference in any bin; a bin with few rows can determine it",
     "ks": "Largest cumulative difference; see the KS graph",
     "confidence_on_errors": "Only rows with an incorrect prediction",
