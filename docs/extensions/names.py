@@ -62,10 +62,10 @@ def _is_linked(node):
     return False
 
 
-class UnlinkWords(SphinxTransform):
-    """Turn words of types, such as "shape" in "array of shape (n,)", into plain text.
+class CheckLinks(SphinxTransform):
+    """Complete short names in links, and turn words of types into plain text.
 
-    Sphinx would link them to any attribute with this name.
+    Sphinx would link "shape" in "array of shape (n,)" to any attribute with this name.
     """
 
     default_priority = 501
@@ -73,11 +73,13 @@ class UnlinkWords(SphinxTransform):
     def apply(self, **kwargs):
         for link in list(self.document.findall(addnodes.pending_xref)):
             target = link.get("reftarget", "")
-            if link.get("reftype") == "class" and target.islower() and "." not in target:
+            if link.get("refdomain") == "py" and target in LinkNames.homes:
+                link["reftarget"] = LinkNames.homes[target]
+            elif link.get("reftype") == "class" and target.islower() and "." not in target:
                 link.replace_self(link.children)
 
 
 def setup(app):
     app.add_transform(LinkNames)
-    app.add_transform(UnlinkWords)
+    app.add_transform(CheckLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
