@@ -155,7 +155,7 @@ def test_an_isotonic_map_of_chunks_cumulates_like_that_of_the_array(data):
     assert np.abs(fitted[0] - fitted[1]).max() <= largest + 1e-12
 
 
-def test_a_binary_calibrator_is_fitted_to_one_score_a_row(data, rng):
+def test_a_binary_calibrator_is_fitted_to_one_score_per_row(data, rng):
     score = rng.random(1000)
     y = rng.random(1000) < score
     chunks, labels = da.from_array(score, chunks=170), da.from_array(y, chunks=400)

@@ -30,7 +30,7 @@ def _assert_same(left, right):
         np.testing.assert_allclose(weight_a, weight_b)
 
 
-def test_every_row_is_judged_once_and_fitted_on_by_the_others(rows):
+def test_every_row_is_evaluated_once_and_fitted_on_by_the_others(rows):
     scores, y = rows
     folds = as_folds(5, scores, y, np.ones(60), None)
     judged = np.concatenate([fold.held_out for fold in folds])
@@ -149,7 +149,7 @@ def test_stratified_folds_need_two_rows_of_a_class():
 
 
 @pytest.mark.parametrize(("n_rows", "n_folds"), [(30, 20), (99, 20), (100, 5), (400, 5)])
-def test_few_rows_are_judged_in_more_folds(rng, n_rows, n_folds):
+def test_few_rows_are_evaluated_in_more_folds(rng, n_rows, n_folds):
     scores, labels = rng.normal(size=(n_rows, 3)), np.zeros(n_rows, dtype=np.intp)
     assert len(as_folds(None, scores, labels, np.ones(n_rows), None)) == n_folds
     assert len(as_folds(None, scores, labels, np.full(n_rows, 4.0), None)) == (

@@ -28,7 +28,7 @@ def test_a_package_that_only_begins_with_our_name_is_the_users():
     assert called_from("calibrant_extra", user_level)() == 1
 
 
-def test_a_remark_is_a_warning_about_data_at_the_users_line():
+def test_a_warning_is_a_warning_about_data_at_the_users_line():
     speak = called_from("calibrant.metrics", partial(warn_data, "this is odd"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

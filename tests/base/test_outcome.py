@@ -123,7 +123,7 @@ def test_through_scikit_learn_it_is_still_the_line_of_the_user(rng):
     assert {w.filename for w in record} == {__file__}
 
 
-def test_members_that_are_judged_by_their_loss_are_not_warned_of(rng):
+def test_members_that_are_evaluated_by_their_loss_are_not_warned_of(rng):
     P, y = separable(rng)
     assert not caught(lambda: AutoCalibration([TemperatureScaling(), VectorScaling()]).fit(P, y))
 

@@ -374,7 +374,7 @@ def test_equal_width_leaves_no_row_out(rng):
 # Use with others, and the boundary.
 
 
-def test_forecasts_are_judged_on_the_bins_of_a_fitted_calibrator(rng):
+def test_forecasts_are_evaluated_on_the_bins_of_a_fitted_calibrator(rng):
     score, outcome = _sample(rng)
     calibrator = HistogramBinning(n_bins=9, boundary="include", delta=0.0).fit(score, outcome)
     groups = np.array_split(np.argsort(score), 9)

@@ -126,7 +126,7 @@ def test_a_damaged_state_is_an_error_that_names_it(started, capsys, tmp_path, te
     assert (tmp_path / "state.json").read_text() == text
 
 
-def test_a_reference_that_is_not_calibrated_is_remarked_upon(weeks, capsys):
+def test_a_reference_that_is_not_calibrated_causes_a_warning_upon(weeks, capsys):
     weeks("worse", beta=0.3, n_rows=4000)
     said = command(capsys, "monitor", "start", "worse.csv", "-o", "s.json", "--horizon", "10000")
     assert "The rows of the reference file raise an alarm (mean gap of confidence: +0." in said.err
@@ -163,7 +163,7 @@ def with_column(tmp_path, name, column, values):
     (tmp_path / f"{name}.csv").write_text("\n".join([f"{lines[0]},{column}", *rows]) + "\n")
 
 
-def test_the_group_that_is_not_honest_is_named(started, capsys, tmp_path):
+def test_the_group_that_is_not_calibrated_is_named(started, capsys, tmp_path):
     for week, beta in (("north", 1.0), ("south", 0.3)):
         started(week, beta, n_rows=1500)
         with_column(tmp_path, week, "region", [week] * 1500)

@@ -26,7 +26,7 @@ def test_people_get_text_and_programs_get_json(capsys):
     assert json.loads(capsys.readouterr().out) == {"a": 1}
 
 
-def test_remarks_go_to_standard_error_unless_quiet(capsys):
+def test_warnings_go_to_standard_error_unless_quiet(capsys):
     Output(as_json=False, quiet=False).say("remark")
     Output(as_json=False, quiet=True).say("nothing")
     assert capsys.readouterr() == ("", "remark\n")
@@ -38,7 +38,7 @@ def test_blocks_pass_through_where_there_is_no_terminal(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_warnings_become_remarks_once(capsys):
+def test_warnings_become_warnings_once(capsys):
     with Output(as_json=False, quiet=False).working("Fitting"):
         for _ in range(2):
             warnings.warn("did not converge", stacklevel=1)

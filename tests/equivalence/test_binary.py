@@ -212,7 +212,7 @@ def test_scores_with_two_decimals_are_fitted_as_in_memory(name, kind, make):
 
 
 @pytest.mark.parametrize("name", ["isotonic", "Venn-Abers", "Bayesian binning"])
-def test_scores_that_differ_by_more_than_the_width_of_a_cell_are_told_apart(name):
+def test_scores_that_differ_by_more_than_the_width_of_a_cell_are_distinguished(name):
     score = np.round(1024 * make_rows().scores[:, 1]) / 1024
     rows = Rows(score, (make_rows().y == 1).astype(int))
     compute = fit_and_predict(CALIBRATORS[name][0], rows)

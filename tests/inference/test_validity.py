@@ -61,7 +61,7 @@ def test_a_claim_has_its_own_curve(rng):
     assert np.isnan(never(0.1, claim=1))
 
 
-def test_a_base_model_is_judged_on_the_bins_of_another(rng):
+def test_a_base_model_is_evaluated_on_the_bins_of_another(rng):
     data = datasets.noisy_simplex(300, 3, 0.3, rng=rng)
 
     class Fitted:

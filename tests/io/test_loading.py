@@ -29,5 +29,5 @@ def test_rows_in_a_file_are_fitted_as_rows_in_memory(rng):
     assert mapped.temperature_ == held.temperature_
 
 
-def test_blocks_of_one_score_a_row_are_taken(rng):
+def test_blocks_of_one_score_per_row_are_taken(rng):
     assert load_blocks(iter([rng.random(5), rng.random(2)]), 0).shape == (7,)

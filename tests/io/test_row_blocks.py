@@ -123,7 +123,7 @@ def test_labels_without_names_of_columns_are_taken_in_sorted_order(data):
     assert model.classes_.tolist() == names.tolist()
 
 
-def test_one_score_a_row_is_that_of_class_1(rng):
+def test_one_score_per_row_is_that_of_class_1(rng):
     score = rng.normal(size=300)
     labels = (score + rng.logistic(size=300) > 0).astype(int)
     blocks = blocks_of(score, labels)

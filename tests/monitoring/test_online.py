@@ -157,7 +157,7 @@ def test_with_a_share_it_follows_a_change_better_than_without(stream):
     assert np.mean(gained) > 0
 
 
-def test_an_honest_forecast_costs_next_to_nothing(stream):
+def test_an_calibrated_forecast_costs_next_to_nothing(stream):
     y, proba = stream(4000)
     online = OnlineCalibration(share=0.0).fit(proba, y)
     assert -online.saved_ <= np.log(6) + 1e-9

@@ -41,7 +41,7 @@ def test_thirty_rows_mend_a_model_that_is_far_off(rng, temperature):
     assert after - best < 0.2 * (before - best)
 
 
-def test_few_rows_of_an_honest_model_harm_less_than_the_likeliest_temperature(rng):
+def test_few_rows_of_an_calibrated_model_harm_less_than_the_likeliest_temperature(rng):
     harm = []
     for _ in range(30):
         logits, y = drawn(rng, 530, 1.0)

@@ -51,7 +51,7 @@ def test_lines_stand_at_the_ranks():
     assert sorted(feet) == [1.0, 2.0, 3.0]
 
 
-def test_predictions_are_judged_by_the_metric(rng):
+def test_predictions_are_evaluated_by_the_metric(rng):
     truth, methods = {}, {"sharp": {}, "flat": {}}
     for name in ("x", "y", "z"):
         proba = rng.dirichlet([0.3, 0.3], 100)

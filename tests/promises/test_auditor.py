@@ -114,7 +114,7 @@ def test_html_is_escaped():
     assert "&lt;script&gt;" in found._repr_html_()
 
 
-def test_the_best_method_is_named_and_methods_are_told_apart(comparison):
+def test_the_best_method_is_named_and_methods_are_distinguished(comparison):
     assert comparison.best == "structured-vector"
     gain = comparison.difference("structured-vector", "temperature")
     back = comparison.difference("temperature", "structured-vector")

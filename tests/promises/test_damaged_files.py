@@ -180,7 +180,7 @@ def test_thousands_of_columns_are_read_in_seconds(capsys):
 
 @pytest.mark.parametrize("weight", ["1e308", "1e200"])
 @pytest.mark.parametrize("command", ["evaluate", "fit", "report"])
-def test_weights_beyond_measure_are_rejected_in_one_line(command, weight, proba, capsys):
+def test_weights_that_are_too_large_are_rejected_in_one_line(command, weight, proba, capsys):
     rows = [f"{p!r},{1 - p!r},{k % 2},{weight}" for k, p in enumerate(proba[:20, 0].tolist())]
     Path("x.csv").write_text("\n".join(["p_0,p_1,y,w", *rows]) + "\n")
     output = {"fit": ["-o", "m.json"], "report": ["-o", "r.html"]}.get(command, [])
@@ -188,13 +188,13 @@ def test_weights_beyond_measure_are_rejected_in_one_line(command, weight, proba,
     assert "weight" in said
 
 
-def test_a_horizon_beyond_measure_is_rejected_in_one_line(proba, capsys):
+def test_a_horizon_that_are_too_large_is_rejected_in_one_line(proba, capsys):
     write_arrow("x.arrow", proba)
     begin = ["monitor", "start", "x.arrow", "--label", "y", "-o", "s.json", "-q"]
     assert "horizon" in rejected(capsys, *begin, "--horizon", "1" + "0" * 400)
 
 
-def test_scores_beyond_measure_are_rejected_without_a_warning(capsys):
+def test_scores_that_are_too_large_are_rejected_without_a_warning(capsys):
     Path("x.csv").write_text("p_a,p_b,y\n1e308,0.5,a\n0.5,0.5,b\n")
     assert "1e+308" in rejected(capsys, "evaluate", "x.csv", "--label", "y", "-q")
 

@@ -230,7 +230,7 @@ def test_comparisons_and_gains_take_log_probabilities(forecasts):
     assert all(gain > 0 for gain in gains)
 
 
-def test_one_score_a_row_needs_the_classes_of_text_labels():
+def test_one_score_per_row_needs_the_classes_of_text_labels():
     with pytest.raises(ValueError, match=r"The positive class is ambiguous: .* Pass classes"):
         evaluate(["approve", "reject"], [0.9, 0.1])
     assert evaluate(["approve", "reject"], [0.9, 0.1], classes=["reject", "approve"]).accuracy == 1
@@ -266,7 +266,7 @@ def test_pixels_and_tokens_are_flattened_along_a_declared_axis(rng):
     np.testing.assert_array_equal(made[1, :, 2, 3], model.predict_proba(logits[1:, :, 2, 3])[0])
 
 
-def test_scores_of_more_axes_are_told_the_line_to_write(rng):
+def test_scores_of_more_axes_get_an_error_with_the_line_to_write(rng):
     logits, labels = rng.normal(size=(2, 3, 4, 5)), rng.integers(0, 3, size=(2, 4, 5))
     said = r"Write flat = calibrant.flatten_predictions\(labels, scores, class_axis=1\) and pass"
     for call in (
@@ -289,7 +289,7 @@ def test_scores_of_more_axes_are_told_the_line_to_write(rng):
         flatten_predictions(labels, logits, class_axis=-1)
 
 
-def test_one_row_is_told_apart_from_one_score_a_row():
+def test_one_row_is_distinguished_from_one_score_per_row():
     row = np.full(10, 0.1)
     model = Identity().fit(np.full((10, 10), 0.1), np.arange(10))
     with pytest.raises(
@@ -333,7 +333,7 @@ def test_missing_labels_are_rejected_with_their_row():
             evaluate(labels, np.eye(3))
 
 
-def test_labels_that_count_from_one_are_remarked_on(forecasts):
+def test_labels_that_count_from_one_cause_a_warning(forecasts):
     z, y = forecasts
     p, seen = softmax(z, axis=1), y < 2
     with pytest.warns(DataWarning, match=r"0 never occurs, although .* classes=range\(1, 4\)"):
@@ -342,7 +342,7 @@ def test_labels_that_count_from_one_are_remarked_on(forecasts):
     assert obeyed == evaluate(y[seen], p[seen])
 
 
-def test_float_labels_are_remarked_on(forecasts):
+def test_float_labels_cause_a_warning(forecasts):
     z, y = forecasts
     with pytest.warns(DataWarning, match="floats and are assumed to be column indices"):
         found = evaluate(y.astype(float), z, inputs="logits")
@@ -350,7 +350,7 @@ def test_float_labels_are_remarked_on(forecasts):
 
 
 @pytest.mark.parametrize("decimals", [2, 3, 4, 5, 6])
-def test_decimals_of_a_file_are_taken_with_a_remark(forecasts, decimals):
+def test_decimals_of_a_file_are_accepted_with_a_warning(forecasts, decimals):
     z, y = forecasts
     rounded = softmax(z, axis=1).round(decimals)
     assert np.abs(rounded.sum(axis=1) - 1).max() > 0.5 * 10.0**-decimals
@@ -361,7 +361,7 @@ def test_decimals_of_a_file_are_taken_with_a_remark(forecasts, decimals):
         evaluate(y, rounded * 1.06)
 
 
-def test_entries_above_one_and_below_zero_by_rounding_are_taken_with_a_remark():
+def test_entries_above_one_and_below_zero_by_rounding_are_accepted_with_a_warning():
     with pytest.warns(DataWarning, match="divided by their sum"):
         proba = Identity().fit(np.eye(2), [0, 1]).predict_proba(np.float32([[1.00001, 0.0]]))
     np.testing.assert_array_equal(proba, [[1.0, 0.0]])
@@ -371,7 +371,7 @@ def test_entries_above_one_and_below_zero_by_rounding_are_taken_with_a_remark():
         assert evaluate([0, 1], [-1e-17, 1.0 + 1e-9]).accuracy == 1.0
 
 
-def test_bfloat16_probabilities_are_taken_with_a_remark(forecasts):
+def test_bfloat16_probabilities_are_accepted_with_a_warning(forecasts):
     z, y = forecasts
     p = softmax(z, axis=1)
     bits = (p.astype(np.float32).view(np.uint32) + 0x8000) & 0xFFFF0000

@@ -52,7 +52,7 @@ def test_names_that_nobody_knows_get_no_suggestion():
         _ = calibrant.xyzzy
 
 
-def test_rounding_is_remarked_on_once():
+def test_rounding_causes_one_warning():
     rng = np.random.default_rng(0)
     proba, labels = rng.dirichlet(np.full(3, 9.0), 200).round(4), rng.integers(0, 3, 200)
     with warnings.catch_warnings(record=True) as caught:

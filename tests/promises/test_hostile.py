@@ -369,7 +369,7 @@ def test_some_names_are_no_labels(name, files, capsys):
     command(capsys, "evaluate", "odd.csv", "--label", name)
 
 
-def test_logits_that_look_like_probabilities_are_remarked(files, capsys):
+def test_logits_that_look_like_probabilities_cause_a_warning(files, capsys):
     said = command(capsys, "evaluate", "good.csv", "--logits", "p_*").err
     assert "If they are probabilities, pass --proba" in said
 

@@ -55,7 +55,7 @@ def overconfident(n_samples, n_classes):
 
 
 @pytest.mark.parametrize(("n_classes", "n_samples"), [(20, 200), (100, 1000), (10, 200)])
-def test_top_label_errors_of_few_rows_a_class_are_not_below_those_of_confidence(
+def test_top_label_errors_of_few_rows_per_class_are_not_below_those_of_confidence(
     n_classes, n_samples
 ):
     y, proba = overconfident(n_samples, n_classes)
@@ -66,7 +66,7 @@ def test_top_label_errors_of_few_rows_a_class_are_not_below_those_of_confidence(
     assert split.low >= whole.low > 0.45
 
 
-def test_below_ten_rows_a_class_the_level_is_heuristic():
+def test_below_ten_rows_per_class_the_level_is_heuristic():
     y, proba = overconfident(300, 50)
     assert debiased_interval(y, proba, notion="top-label").guarantee == "heuristic"
     assert debiased_interval(y, proba, notion="confidence").guarantee == "asymptotic"
@@ -234,7 +234,7 @@ def test_a_calibrated_model_is_rarely_called_overconfident(n_samples):
 
 
 @pytest.mark.parametrize("n_samples", [100, 1000])
-def test_a_temperature_within_chance_is_not_called_overconfidence(n_samples):
+def test_a_temperature_within_sampling_noise_is_not_called_overconfidence(n_samples):
     called = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)

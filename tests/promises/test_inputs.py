@@ -241,7 +241,7 @@ def test_the_frames_of_a_label_shift_are_matched_by_name():
 # Orders of rows
 
 
-def test_rows_that_pandas_has_in_another_order_are_remarked_on(data):
+def test_rows_that_pandas_has_in_another_order_cause_a_warning(data):
     p, y, right = data
     order = np.random.default_rng(0).permutation(N_ROWS)
     frame, labels = pandas.DataFrame(p, columns=LEVELS), pandas.Series(LEVELS[y])
@@ -316,7 +316,7 @@ def test_labels_in_the_place_of_probabilities_are_called_so(data):
         evaluate(y, p.argmax(axis=1))
 
 
-def test_probabilities_that_are_said_to_be_logits_are_remarked_on(data):
+def test_probabilities_that_are_said_to_be_logits_cause_a_warning(data):
     p, y, right = data
     said = r"every row sums to one. If they are probabilities, pass inputs='proba'"
     with pytest.warns(DataWarning, match=said):

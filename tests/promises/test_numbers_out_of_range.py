@@ -83,7 +83,7 @@ def test_the_average_over_temperatures_approaches_the_temperature_with_the_weigh
 
 
 @pytest.mark.parametrize("name", [*BINARY, "temperature", "vector"])
-def test_weights_beyond_measure_are_an_error(name):
+def test_weights_that_are_too_large_are_an_error(name):
     score, outcome = np.linspace(0.1, 0.9, 40), np.arange(40) % 2
     with pytest.raises(
         ValueError, match=r"sample_weight of row 3 is 1e\+307.* between 1e-100 and 1e\+100"

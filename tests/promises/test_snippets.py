@@ -112,7 +112,7 @@ def test_truncated_scores_have_one_loss_whichever_way_they_come():
 
 
 @pytest.mark.parametrize("labels", [["approve", "reject"], ["fraud", "legit"], ["yes", "no"]])
-def test_the_class_of_one_score_a_row_is_asked_for(labels):
+def test_the_class_of_one_score_per_row_is_asked_for(labels):
     with pytest.raises(ValueError, match=r"Pass classes=\[negative, positive\]"):
         evaluate(labels, [0.9, 0.1])
     assert evaluate(labels, [0.9, 0.1], classes=labels[::-1]).accuracy == 1.0
@@ -158,7 +158,7 @@ def test_a_name_in_compare_is_what_method_makes_of_it():
         np.testing.assert_array_equal(made.mean, named.mean)
 
 
-def test_a_report_names_the_map_that_it_is_of_and_says_what_that_mended():
+def test_a_report_names_the_map_that_it_is_of_and_says_what_that_fixed():
     data = digits_predictions()
     y, p = data.test_labels[:300], data.test_proba[:300]
     made = summarize(y, p, calibrator=TemperatureScaling(), n_resamples=19)
@@ -171,7 +171,7 @@ def test_a_report_names_the_map_that_it_is_of_and_says_what_that_mended():
     assert "confident" not in calm.map.text
 
 
-def test_a_verdict_says_what_calibration_did_not_mend():
+def test_a_verdict_says_what_calibration_did_not_correct():
     """Sure rows are right half as often as the model says, unsure ones more often: no temperature
     mends both.
     """
@@ -211,7 +211,7 @@ def test_mixtures_of_real_predictions_are_at_their_optimum(name, n_rows, real_da
 
 
 @pytest.mark.parametrize("calibrator", [PlattScaling(), IsotonicCalibration()])
-def test_leave_one_out_is_rejected_for_a_map_a_fold(calibrator):
+def test_leave_one_out_is_rejected_for_one_calibrator_per_fold(calibrator):
     X, y = make_classification(60, random_state=0)
     model = CalibratedClassifier(LogisticRegression(), calibrator, cv=LeaveOneOut(), ensemble=True)
     with pytest.raises(ValueError, match="A fold has only one row"):

@@ -341,7 +341,7 @@ def test_bins_are_those_of_the_claims_in_their_order(rng):
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_a_base_model_is_judged_on_the_bins_of_the_recalibrated_one(rng, notion):
+def test_a_base_model_is_evaluated_on_the_bins_of_the_recalibrated_one(rng, notion):
     P, y = _sample(rng)
     fitted = MulticlassToBinary(HistogramBinning(), notion).fit(P, y)
     assert 0 < expected_calibration_error(y, P, notion=notion, bins=fitted) < 1
