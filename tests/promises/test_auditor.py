@@ -236,8 +236,9 @@ def test_snippets_of_the_gallery_begin_with_imports_and_are_whole():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", gallery_snippets())
-def test_snippets_of_the_gallery_can_be_pasted(code):
+def test_snippets_of_the_gallery_can_be_pasted(code, tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(tmp_path)  # the snippets save figures
     scope = {}
     exec(code, scope)  # our own page
     assert scope["display"].figure_ is not None
