@@ -41,6 +41,7 @@ from calibrant import (
     VectorScaling,
 )
 from calibrant._data import fold_plan
+from calibrant._data.read import as_sample
 from data_kinds import (
     CHUNKED,
     EQUAL,
@@ -265,6 +266,21 @@ def test_cross_fitted_maps_of_chunks_are_those_of_memory(name, kind, make):
         return shown if isinstance(declared, Equal) else shown["proba"]
 
     assert_declared(declared, fit, in_memory(rows), make(kind, rows))
+
+
+@pytest.mark.parametrize("kind", MAIN)
+def test_groups_of_a_single_fold_are_as_many_and_as_large_as_in_memory(kind, make):
+    rows = make_rows()
+
+    def group_sizes(data):
+        sample, _ = as_sample(*data)
+        plan = fold_plan.plan_folds(4, sample, one_fold=True)
+        group = np.concatenate(plan.sum_held_out(lambda held_out: [held_out.group]))
+        return np.bincount(group)
+
+    sizes, expected = group_sizes(make(kind, rows)), group_sizes(in_memory(rows))
+    assert len(sizes) == len(expected) == fold_plan.N_GROUPS
+    assert abs(sizes - expected).max() <= 1
 
 
 @pytest.mark.slow
