@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from calibrant._output.numbers import (
+    format_fixed,
+    format_gap,
     format_interval,
     format_number,
     format_p_value,
@@ -80,3 +82,11 @@ def test_a_percentage_has_no_space(share, expected):
 )
 def test_small_p_values_are_bounded(value, expected):
     assert format_p_value(value) == expected
+
+
+def test_fixed_decimals_have_no_negative_zero():
+    assert format_fixed(-0.0001) == "0.000"
+    assert format_fixed(-0.0001, signed=True) == "+0.000"
+    assert format_fixed(-0.0006, signed=True) == "-0.001"
+    assert format_fixed(0.17423, 4, signed=True) == "+0.1742"
+    assert format_gap(-0.0001, -0.115, 0.121) == "+0.000 (-0.115 to +0.121)"

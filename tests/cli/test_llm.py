@@ -61,3 +61,11 @@ def test_risk_adds_thresholds(folder, capsys):
     assert run(["llm", "results", "--risk", "0.7", "-o", "report.html", "-q"]) == 0
     assert "With 90% confidence, at most 70% of them are wrong" in capsys.readouterr().out
     assert "Threshold" in (folder / "report.html").read_text()
+
+
+def test_tasks_without_a_threshold_share_a_line(folder, capsys):
+    assert run(["llm", "results", "--risk", "0.0001", "-o", "report.html"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "threshold" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("No threshold could be proved for 2 of 2 tasks: their rows")
+    assert "Threshold</button>" not in (folder / "report.html").read_text()

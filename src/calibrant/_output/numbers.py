@@ -42,6 +42,19 @@ def format_number(value: float, *, signed: bool = False) -> str:
     return f"{value:{sign},.{max(decimals, 0)}f}"
 
 
+def format_fixed(value: float, decimals: int = 3, *, signed: bool = False) -> str:
+    """Format a number with a fixed number of decimals, for columns that are aligned.
+
+    The result is never a negative zero.
+
+    Examples
+    --------
+    >>> [format_fixed(value, signed=True) for value in (0.17423, -0.0001)]
+    ['+0.174', '+0.000']
+    """
+    return f"{value:{'+' if signed else '-'}z.{decimals}f}"
+
+
 def format_interval(low: float, high: float, *, signed: bool = False) -> str:
     """Format both ends of an interval.
 
@@ -51,6 +64,18 @@ def format_interval(low: float, high: float, *, signed: bool = False) -> str:
     '1.10 to 1.98'
     """
     return f"{format_number(low, signed=signed)} to {format_number(high, signed=signed)}"
+
+
+def format_gap(value: float, low: float, high: float) -> str:
+    """Format a signed difference with its interval.
+
+    Examples
+    --------
+    >>> format_gap(0.0294, -0.0004, 0.0592)
+    '+0.029 (+0.000 to +0.059)'
+    """
+    shown, *ends = (format_fixed(number, signed=True) for number in (value, low, high))
+    return f"{shown} ({' to '.join(ends)})"
 
 
 def format_percent(share: float) -> str:

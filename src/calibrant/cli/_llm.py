@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from calibrant import llm
+from calibrant._output.numbers import format_percent
 from calibrant.cli._existing import check_output
 from calibrant.cli._output import Output
 from calibrant.cli._tables import show_rows
@@ -37,8 +39,24 @@ def report_runs(
 def show_runs(report: llm.RunsReport, output: Output) -> None:
     """Print the table of tasks, the thresholds and the notes."""
     show_rows(report.evaluation, output)
-    for task, threshold in report.thresholds.items():
-        output.show(f"{task}: {threshold}")
+    for line in _threshold_lines(report.thresholds):
+        output.show(line)
     for task, reasons in report.skipped.items():
         counts = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.items())
         output.say(f"note: {task}: {counts}")
+
+
+def _threshold_lines(thresholds: Mapping[str, llm.AnswerThreshold]) -> list[str]:
+    """A line per task with a threshold, and one line for all tasks without."""
+    unproved = [task for task, value in thresholds.items() if value.threshold is None]
+    lines = [f"{task}: {value}" for task, value in thresholds.items() if task not in unproved]
+    if len(unproved) == 1:
+        lines.append(f"{unproved[0]}: {thresholds[unproved[0]]}")
+    elif unproved:
+        risk = format_percent(thresholds[unproved[0]].risk)
+        names = f" ({', '.join(unproved)})" if lines else ""
+        lines.append(
+            f"No threshold could be proved for {len(unproved):,} of {len(thresholds):,} tasks: "
+            f"their rows do not show that at most {risk} of any answers are wrong{names}."
+        )
+    return lines

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from calibrant._output.numbers import format_number
+from calibrant._output.numbers import format_gap, format_number
 from calibrant._output.results import as_frame, html_table
 from calibrant._typing import BoolArray, FloatArray
 from calibrant.binary import BetaCalibration
@@ -151,7 +151,7 @@ class RunsEvaluation:
                 f"{task.n_missing:,}",
                 f"{task.accuracy:.3f}",
                 f"{task.mean_confidence:.3f}",
-                f"{task.gap:+.3f} ({task.gap_low:+.3f} to {task.gap_high:+.3f})",
+                format_gap(task.gap, task.gap_low, task.gap_high),
                 *(_shown(value) for value in (task.error, task.auroc, task.log_loss, task.gain)),
                 task.finding,
             ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from calibrant._output.numbers import format_percent
+from calibrant._output.numbers import format_fixed, format_percent
 from calibrant._output.results import AsText
 from calibrant._typing import FloatArray, ScoresLike
 from calibrant._validation import as_array, check_same_length
@@ -61,7 +61,7 @@ class PassRate(AsText):
         return (
             f"Pass rate: {format_percent(self.rate)} ({self.level:.0%} CI {interval}, asymptotic). "
             f"The grader alone reports {format_percent(self.grader_rate)}; on {self.n_labeled:,} "
-            f"answers with human labels it is {self.bias:+.3f} off."
+            f"answers with human labels it is {format_fixed(self.bias, signed=True)} off."
         )
 
 

@@ -9,7 +9,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 import calibrant
-from calibrant._output.numbers import format_number, format_percent
+from calibrant._output.numbers import format_fixed, format_number, format_percent
 from calibrant._validation import printable
 from calibrant.llm._diagram import draw_diagram
 from calibrant.llm._evaluate import TaskEvaluation
@@ -121,7 +121,8 @@ def _risk(report: RunsReport) -> str:
 def _task_table(report: RunsReport) -> str:
     rows = [_cells(task, report.thresholds.get(task.task)) for task in report.evaluation]
     # Columns without content are left out: a page has space for about ten.
-    unused = set() if report.thresholds else {"Threshold", "Answered"}
+    is_proved = any(value.threshold is not None for value in report.thresholds.values())
+    unused = set() if is_proved else {"Threshold", "Answered"}
     if not any(task.n_missing for task in report.evaluation):
         unused.add("Missing")
     titles = [title for title in _COLUMNS if title not in unused]
@@ -141,8 +142,8 @@ def _cells(task: TaskEvaluation, threshold: AnswerThreshold | None) -> dict[str,
         "Missing": _number(task.n_missing, f"{task.n_missing:,}"),
         "Accuracy": _number(task.accuracy, f"{task.accuracy:.3f}"),
         "Confidence": _number(task.mean_confidence, f"{task.mean_confidence:.3f}"),
-        "Gap": _estimate(task.gap, task.gap_low, task.gap_high, kind, sign="+"),
-        "Gain": _estimate(task.gain, task.gain_low, task.gain_high, helps, sign="+"),
+        "Gap": _estimate(task.gap, task.gap_low, task.gap_high, kind, signed=True),
+        "Gain": _estimate(task.gain, task.gain_low, task.gain_high, helps, signed=True),
         "Threshold": value,
         "Answered": share,
         "Error": _estimate(task.error, task.error_low, task.error_high),
@@ -186,14 +187,16 @@ def _number(value: float, shown: str) -> str:
     return f'<td class="number" data-value="{key}">{"-" if is_missing else shown}</td>'
 
 
-def _estimate(value: float, low: float, high: float, kind: str = "", sign: str = "-") -> str:
+def _estimate(
+    value: float, low: float, high: float, kind: str = "", *, signed: bool = False
+) -> str:
     if value != value:
         return _number(value, "-")
     # A fixed number of decimals keeps the columns narrow and aligned.
-    number, ends = f"{value:{sign}.3f}", f"{low:{sign}.3f} to {high:{sign}.3f}"
+    number, *ends = (format_fixed(end, signed=signed) for end in (value, low, high))
     return (
         f'<td class="number" data-value="{value!r}"><span class="{kind}">{number}</span>'
-        f'<span class="interval">{ends}</span></td>'
+        f'<span class="interval">{" to ".join(ends)}</span></td>'
     )
 
 

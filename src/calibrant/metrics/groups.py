@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant._data.group_columns import cut_groups
 from calibrant._data.sample import ArraySample, Sample
-from calibrant._output.numbers import format_p_value
+from calibrant._output.numbers import format_gap, format_p_value
 from calibrant._output.results import as_frame, html_table
 from calibrant._typing import AnyArray, Inputs, IntArray
 from calibrant._validation import check_same_length, shortened
@@ -216,7 +216,7 @@ class GroupedEvaluation:
                 group.name,
                 f"{group.evaluation.n_samples:,.0f}",
                 f"{group.evaluation.accuracy:.3f}",
-                f"{group.gap:+.3f} ({group.gap_low:+.3f} to {group.gap_high:+.3f})",
+                format_gap(group.gap, group.gap_low, group.gap_high),
                 f"{group.evaluation.conf_ece:.3f}",
                 f"{group.evaluation.log_loss:.4f}",
                 *([_gain_text(group.gain)] if self.has_gains else []),
@@ -305,7 +305,7 @@ def _gain_text(gain: GroupGain | None) -> str:
     """The change of the log-loss with its interval; negative values are improvements."""
     if gain is None:
         return "-"
-    return f"{-gain.value:+.3f} ({-gain.high:+.3f} to {-gain.low:+.3f})"
+    return format_gap(-gain.value, -gain.high, -gain.low)
 
 
 def evaluate_groups(

@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 
 from calibrant._crossfit.scores import SCORES
+from calibrant._output.numbers import format_fixed
 from calibrant._output.results import ShortRepr, html_table
 from calibrant._typing import FloatArray
 from calibrant._validation import (
@@ -214,9 +215,12 @@ class Comparison(ShortRepr):
                 f"{mean:.{digits}f}" + ("" if np.isnan(spread) else f" ± {spread:.{digits}f}")
                 for mean, spread in pairs
             ]
-            interval = f"{gain.low:+.{digits}f} to {gain.high:+.{digits}f}"
+            gain_cell, *ends = (
+                format_fixed(value, digits, signed=True)
+                for value in (gain.gain, gain.low, gain.high)
+            )
             # The first method is the reference and has no gain over itself.
-            gain_cells = [f"{gain.gain:+.{digits}f}", interval] if m else ["", ""]
+            gain_cells = [gain_cell, " to ".join(ends)] if m else ["", ""]
             rows.append([method, *cells, *gain_cells])
         return head, rows
 
