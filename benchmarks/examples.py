@@ -67,8 +67,9 @@ def table(measured: dict[str, Any], seeds: list[int]) -> str:
         cells = " | ".join(f"{loss:.3f} ({gap:+.3f})" for loss, gap in values)
         lines.append(f"| `{name}` | {cells} |")
     note = (
-        f"Test log-loss on scikit-learn's digits, mean over {len(seeds)} random splits into halves "
-        "(lower is better). Values in parentheses are mean confidence minus accuracy (0 is best)."
+        "The table shows the test log-loss on scikit-learn's digits, averaged over "
+        f"{len(seeds)} random splits into halves (lower is better). Values in "
+        "parentheses are mean confidence minus accuracy (0 is best)."
     )
     return "\n".join([*lines, "", note])
 

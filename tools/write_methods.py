@@ -39,15 +39,19 @@ def evidence() -> str:
         lines.append(f"| {row['rows']} | {' | '.join(values)} | {row['auto worse by > 0.005']} |")
     overall = {name: value.strip("*") for name, value in family[-1].items()}
     best = {name: _better(overall, name) for name in ("temperature", "sigmoid", "isotonic")}
-    others = ", ".join(f"{value} with scikit-learn's {name} method" for name, value in best.items())
+    values = [f"{value} ({name})" for name, value in best.items()]
+    others = f"{', '.join(values[:-1])} and {values[-1]}"
     lines += [
         "",
         "The table shows the mean reduction of the test log-loss in nats over 24 data sets of real "
-        "predictions (higher is better), and the share of fits in which `auto` increased log-loss "
-        "by more than 0.005 ([details](../evidence/do-no-harm.md)). For scikit-learn classifiers "
-        f"({overall['cases']} cases), the mean test log-loss is {overall['uncalibrated']} without "
-        f"calibration, {others} (the better variant of each), and {overall['default']} with "
-        "`CalibratedClassifier(model)` ([details](../evidence/default.md)).",
+        "predictions (higher is better). The last column is the share of fits in which `auto` "
+        "increased log-loss by more than 0.005. See [Risk of automatic "
+        "calibration](../evidence/do-no-harm.md) for details.",
+        "",
+        f"In {overall['cases']} cases with scikit-learn classifiers, the mean test log-loss is "
+        f"{overall['uncalibrated']} without calibration and {overall['default']} with "
+        "`CalibratedClassifier(model)`. The better variants of scikit-learn's methods reach "
+        f"{others}. See [Comparison with scikit-learn](../evidence/default.md) for details.",
     ]
     return "\n".join(lines)
 

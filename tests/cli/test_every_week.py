@@ -37,14 +37,14 @@ def test_a_year_of_weekly_files_and_a_letter_about_week_thirty(tmp_path, monkeyp
     import pyarrow.parquet  # noqa: F401
 
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "labelled").mkdir()
+    (tmp_path / "labeled").mkdir()
     (tmp_path / "bin").mkdir()
     install(tmp_path / "bin", "calibrant", f'#!/bin/sh\nexec {sys.executable} -m calibrant "$@"\n')
     install(tmp_path / "bin", "mail", LETTER)
     write_week(tmp_path / "reference.parquet", rng, n_rows=2000)
     assert run(["monitor", "start", "reference.parquet", "-o", "state.json", "-q"]) == 0
     for week in range(1, 53):
-        name = f"labelled/2026-week-{week:02d}.parquet"
+        name = f"labeled/2026-week-{week:02d}.parquet"
         write_week(tmp_path / name, rng, beta=0.5 if week >= 30 else 1.0)
         if week not in (29, 31):  # a process a week is slow: only around the drift
             code = run(["monitor", "update", "state.json", name, "-q"])
@@ -70,4 +70,4 @@ def test_a_year_of_weekly_files_and_a_letter_about_week_thirty(tmp_path, monkeyp
         check=False,
     )
     assert bad.returncode == 1
-    assert "the state is as it was" in bad.stderr
+    assert "the state is unchanged" in bad.stderr
