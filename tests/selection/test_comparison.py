@@ -15,6 +15,7 @@ from calibrant._data.fold_plan import HeldOut
 from calibrant._data.folds import as_folds
 from calibrant._data.sample import ArraySample
 from calibrant._kernels.simplex import softmax
+from calibrant._output.numbers import format_number
 from calibrant.datasets import digits_predictions
 from calibrant.metrics.registry import as_metric
 from calibrant.selection._held_out import sum_held_out
@@ -96,7 +97,7 @@ def test_every_form_holds_the_same_numbers(result):
         == plain["results"][1]["log_loss"]
         == result.mean[0, 1, 0]
     )
-    assert f"{result.mean[0, 1, 0]:.4f}" in result.to_markdown()
+    assert f"| temperature | {format_number(result.mean[0, 1, 0])} |" in result.to_markdown()
     assert str(result) == result.to_markdown()
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from calibrant.selection._table import markdown_table, plain
 
 
-def test_numbers_have_four_digits_and_nothing_is_a_dash():
+def test_numbers_have_three_digits_and_none_is_a_dash():
     lines = markdown_table(["a", "b", "c"], [[1 / 3, 2, None]]).splitlines()
-    assert lines == ["| a | b | c |", "| --- | --- | --- |", "| 0.3333 | 2 | - |"]
+    assert lines == ["| a | b | c |", "| --- | --- | --- |", "| 0.333 | 2 | - |"]
 
 
 def test_a_name_cannot_break_out_of_its_cell():

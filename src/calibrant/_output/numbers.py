@@ -16,7 +16,7 @@ _SMALLEST_FIXED = 1e-4
 _SMALLEST_P_VALUE = 0.001
 
 
-def format_number(value: float, *, signed: bool = False) -> str:
+def format_number(value: float, *, signed: bool = False, digits: int = _DIGITS) -> str:
     """Format a number with three significant digits, or as an integer if it is large.
 
     The result is never a negative zero. ``signed`` also writes the sign of positive numbers.
@@ -35,10 +35,10 @@ def format_number(value: float, *, signed: bool = False) -> str:
         return "0"
     sign = "+" if signed else ""
     if size < _SMALLEST_FIXED:
-        return f"{value:{sign}.{_DIGITS - 1}e}"
+        return f"{value:{sign}.{digits - 1}e}"
     # Rounding may add a digit (9.996 becomes 10.0), so decimals are counted on the rounded value.
-    rounded = float(f"{size:.{_DIGITS - 1}e}")
-    decimals = _DIGITS - 1 - floor(log10(rounded))
+    rounded = float(f"{size:.{digits - 1}e}")
+    decimals = digits - 1 - floor(log10(rounded))
     return f"{value:{sign},.{max(decimals, 0)}f}"
 
 

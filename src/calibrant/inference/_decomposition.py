@@ -11,6 +11,7 @@ import scipy
 
 from calibrant._crossfit.scores import AnyCalibrator, paired_scores
 from calibrant._kernels.simplex import EPS, as_proba, log_clipped
+from calibrant._output.numbers import format_number
 from calibrant._typing import FloatArray, Inputs, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_predictions
 from calibrant.binning import distinct_sums
@@ -94,8 +95,8 @@ class ScoreDecomposition:
 
     def __str__(self) -> str:
         head = (
-            f"{self.score} {self.value:.5f} = calibration {self.calibration:.5f} + refinement "
-            f"{self.refinement:.5f}"
+            f"{self.score} {format_number(self.value)} = calibration "
+            f"{format_number(self.calibration)} + refinement {format_number(self.refinement)}"
         )
         width = max(8, *(len(c.name) for c in self.claims))
         title = (
@@ -103,8 +104,9 @@ class ScoreDecomposition:
             f"({self.notion})"
         )
         lines = [
-            f"{c.name:>{width}}{c.score:>10.5f}{c.miscalibration:>10.5f}{c.discrimination:>10.5f}{c.uncertainty:>10.5f}"
+            f"{c.name:>{width}}" + "".join(f"{format_number(part):>10}" for part in parts)
             for c in self.claims
+            for parts in [(c.score, c.miscalibration, c.discrimination, c.uncertainty)]
         ]
         return "\n".join([head, title, *lines])
 

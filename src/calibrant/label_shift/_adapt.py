@@ -11,6 +11,7 @@ import numpy as np
 from calibrant._kernels.blocks import ROUND_OFF
 from calibrant._optim.mixture import mixture_weights
 from calibrant._optim.solution import Solution
+from calibrant._output.numbers import format_number
 from calibrant._output.results import ShortRepr, html_table
 from calibrant._typing import AnyArray, FloatArray, Rng, ScoresLike
 from calibrant._validation import arrange_as_fitted, check_count, check_scores, column_names
@@ -87,7 +88,7 @@ class LabelShift(ShortRepr):
     def _repr_html_(self) -> str:
         columns = (self.source_prior, self.target_prior, self.weights, self.low, self.high)
         values = np.stack(columns, axis=1)
-        rows = [[k, *(f"{value:.4f}" for value in row)] for k, row in enumerate(values)]
+        rows = [[k, *map(format_number, row)] for k, row in enumerate(values)]
         header = ["class", "source frequency", "target frequency", "weight", "low", "high"]
         note = f"The intervals of the weights hold jointly with probability {self.level:g}."
         return html_table(rows, header=header, title="Label shift", note=note)

@@ -13,6 +13,7 @@ import numpy as np
 from calibrant._data.read import as_sample
 from calibrant._data.sample import ArraySample, Sample
 from calibrant._kernels.blocks import CACHE_BLOCK
+from calibrant._output.numbers import format_number
 from calibrant._output.results import as_frame, html_table
 from calibrant._typing import (
     AnyArray,
@@ -128,7 +129,7 @@ def title(name: str) -> str:
 def _shown(name: str, value: float | None) -> str:
     if value is None:
         return "not computed"
-    return f"{value:,.0f}" if name in _SIZES else f"{value:.5f}"
+    return f"{value:,.0f}" if name in _SIZES else format_number(value)
 
 
 class MetricAccumulator:

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant._data.group_columns import as_columns, cut_groups
 from calibrant._kernels.simplex import EPS
+from calibrant._output.numbers import format_number
 from calibrant._output.results import as_frame, html_table
 from calibrant._typing import (
     AnyArray,
@@ -97,9 +98,9 @@ class AnswerEvaluation:
 
     def _rows(self) -> list[tuple[str, str]]:
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        digits = {"n_samples": ",.0f"}
         return [
-            (_TITLES[name], f"{value:{digits.get(name, '.5f')}}") for name, value in values.items()
+            (_TITLES[name], f"{value:,.0f}" if name == "n_samples" else format_number(value))
+            for name, value in values.items()
         ]
 
     def _repr_html_(self) -> str:

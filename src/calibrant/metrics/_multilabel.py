@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant._data.multilabel import MultilabelSample
 from calibrant._data.sample import ArraySample
+from calibrant._output.numbers import format_number
 from calibrant._output.results import as_frame, html_table
 from calibrant._typing import AnyArray
 from calibrant.metrics._accumulator import MetricAccumulator
@@ -117,20 +118,21 @@ class MultilabelEvaluation:
     def rows(self) -> list[list[str]]:
         """Return the table, one row per label."""
         return [
-            [label.name, *(f"{value:.4f}" for value in list(asdict(label).values())[1:])]
+            [label.name, *map(format_number, list(asdict(label).values())[1:])]
             for label in self.labels
         ]
 
     def __repr__(self) -> str:
-        return f"<MultilabelEvaluation: {len(self.labels)} labels, log-loss {self.log_loss:.4f}>"
+        loss = format_number(self.log_loss)
+        return f"<MultilabelEvaluation: {len(self.labels)} labels, log-loss {loss}>"
 
     def _repr_html_(self) -> str:
         return html_table(self.rows(), header=list(_HEADER), note=self._note())
 
     def _note(self) -> str:
         return (
-            f"Means over labels: log-loss {self.log_loss:.4f}, Brier score "
-            f"{self.brier_score:.4f}, class-wise ECE {self.cw_ece:.4f}."
+            f"Means over labels: log-loss {format_number(self.log_loss)}, Brier score "
+            f"{format_number(self.brier_score)}, class-wise ECE {format_number(self.cw_ece)}."
         )
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant._data.top_scores import TopSample, TopScores, as_top_sample
 from calibrant._kernels.simplex import EPS
+from calibrant._output.numbers import format_number
 from calibrant._output.results import as_frame, html_table
 from calibrant._typing import FloatArray, LabelsLike, WeightsLike
 from calibrant.binning import bin_table
@@ -174,7 +175,7 @@ _TITLES = {
 
 def _shown(name: str, result: TopEvaluation) -> str:
     value = getattr(result, name)
-    return f"{value:,.0f}" if name.startswith("n_") else f"{value:.5f}"
+    return f"{value:,.0f}" if name.startswith("n_") else format_number(value)
 
 
 def evaluate_top(

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant._data.group_columns import cut_groups
 from calibrant._data.sample import ArraySample, Sample
-from calibrant._output.numbers import format_gap, format_p_value
+from calibrant._output.numbers import format_gap, format_number, format_p_value
 from calibrant._output.results import as_frame, html_table
 from calibrant._typing import AnyArray, Inputs, IntArray
 from calibrant._validation import check_same_length, shortened
@@ -215,10 +215,10 @@ class GroupedEvaluation:
             [
                 group.name,
                 f"{group.evaluation.n_samples:,.0f}",
-                f"{group.evaluation.accuracy:.3f}",
+                format_number(group.evaluation.accuracy),
                 format_gap(group.gap, group.gap_low, group.gap_high),
-                f"{group.evaluation.conf_ece:.3f}",
-                f"{group.evaluation.log_loss:.4f}",
+                format_number(group.evaluation.conf_ece),
+                format_number(group.evaluation.log_loss),
                 *([_gain_text(group.gain)] if self.has_gains else []),
                 group.finding,
             ]

@@ -12,6 +12,7 @@ from calibrant._crossfit.members import fit_on, proba_of, set_up
 from calibrant._data.fold_plan import FoldPlan, plan_folds
 from calibrant._data.sample import Sample
 from calibrant._kernels.simplex import uniform_proba
+from calibrant._output.numbers import format_number
 from calibrant._output.progress import tracked
 from calibrant._typing import BoolArray, FloatArray, LabelsLike
 from calibrant._validation import check_fitted, check_number
@@ -337,7 +338,9 @@ class AutoCalibration(Calibrator):
         """Describe the fit, with the weight and the cross-fitted log-loss of each member."""
         check_fitted(self)
         members = sorted(zip(-self.weights_, self.names_, self.losses_, strict=True))
-        lines = [f"  {name:<26} {-weight:6.3f}   {loss:.5f}" for weight, name, loss in members]
+        lines = [
+            f"  {name:<26} {-weight:6.3f}   {format_number(loss)}" for weight, name, loss in members
+        ]
         return "\n".join(
             [self._description(), "Members by weight, with their cross-fitted log-loss:", *lines]
         )

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from calibrant._crossfit.scores import SCORES
-from calibrant._output.numbers import format_fixed
+from calibrant._output.numbers import format_number
 from calibrant._output.results import ShortRepr, html_table
 from calibrant._typing import FloatArray
 from calibrant._validation import (
@@ -148,8 +148,11 @@ class Comparison(ShortRepr):
             **({"groups": list(self.by_group._records("group"))} if self.by_group else {}),
         }
 
-    def to_markdown(self, digits: int = 4) -> str:
-        """Return Markdown tables per data set and group, and average ranks of several data sets."""
+    def to_markdown(self, digits: int = 3) -> str:
+        """Return Markdown tables per data set and group, and average ranks of several data sets.
+
+        ``digits`` is the number of significant digits.
+        """
         parts = [*self._tables(digits), self._note]
         if self.by_group is not None:
             parts += [*self.by_group._tables(digits), _GROUP_NOTE]
@@ -204,7 +207,7 @@ class Comparison(ShortRepr):
             for d, name in enumerate(self.datasets)
         ]
 
-    def _cells(self, d: int, digits: int = 4) -> tuple[list[str], list[list[str]]]:
+    def _cells(self, d: int, digits: int = 3) -> tuple[list[str], list[list[str]]]:
         """Header and rows of the table of a data set."""
         head = ["method", *self.metrics, "log-loss gain", "95% CI"]
         rows = []
@@ -212,11 +215,11 @@ class Comparison(ShortRepr):
             gain = self.gains[self.datasets[d], method, "log_loss"]
             pairs = zip(self.mean[d, m].tolist(), self.spread[d, m].tolist(), strict=True)
             cells = [
-                f"{mean:.{digits}f}" + ("" if np.isnan(spread) else f" ± {spread:.{digits}f}")
-                for mean, spread in pairs
+                " ± ".join(format_number(value, digits=digits) for value in pair if value == value)
+                for pair in pairs
             ]
             gain_cell, *ends = (
-                format_fixed(value, digits, signed=True)
+                format_number(value, digits=digits, signed=True)
                 for value in (gain.gain, gain.low, gain.high)
             )
             # The first method is the reference and has no gain over itself.

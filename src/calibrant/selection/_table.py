@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from calibrant._output.numbers import format_number
 from calibrant._validation import printable
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    r"""Return a table with one line per row. Floats have four digits, and None is "-".
+    r"""Return a table with one line per row. Floats have three significant digits, and None is "-".
 
     Examples
     --------
     >>> print(markdown_table(["method", "loss"], [["a|b", 0.25], ["none", None]]))
     | method | loss |
     | --- | --- |
-    | a\|b | 0.2500 |
+    | a\|b | 0.250 |
     | none | - |
     """
     lines = [header, ["---"] * len(header), *rows]
@@ -25,7 +26,7 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:z.4f}"
+        return format_number(value)
     return "-" if value is None else plain(str(value))
 
 
