@@ -1,4 +1,4 @@
-"""Fit calibrators inside other calibrators on some rows, and predict other rows with them.
+"""Fit the members of composite calibrators on some rows, and predict other rows.
 
 This module does all cross-fitting. `fit_folds` fits a clone on the training rows of each fold of a
 `FoldPlan`. `proba_of` and `proba_blocks` predict the held-out rows.
@@ -27,7 +27,7 @@ from calibrant.reductions import MulticlassToBinary
 
 _BLOCK_SHARE = 64
 """A block has at most 1/64 of all predictions, or the usual size if the usual size is larger.
-Calibrators need temporary arrays of a few blocks, which must be small compared with the output. """
+Calibrators need temporary arrays of a few blocks, which must be small compared with the output."""
 
 
 def check_calibrator(calibrator: Any) -> Any:
@@ -74,7 +74,7 @@ def fit_on(calibrator: Any, sample: Sample, inputs: str) -> Any:
 
 
 def fit_clone(calibrator: Any, sample: Sample, inputs: str, like: Any = None) -> Any:
-    """Fit a clone of a calibrator of `set_up`; iterations start at the optimum of ``like``."""
+    """Fit a clone of a calibrator of `set_up`. Iterations start at the optimum of ``like``."""
     adapted = clone(calibrator)
     if like is not None and isinstance(adapted, Calibrator):
         adapted._start_like(like)
@@ -122,7 +122,7 @@ def proba_blocks(
     rows: IntArray | None = None,
     columns: Sequence[AnyArray] = (),
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield probabilities of all rows or some in blocks, each with its slice."""
+    """Yield probabilities of all rows, or of ``rows``, in blocks. Each block has its slice."""
     n_rows = len(scores) if rows is None else len(rows)
     elements = _block_elements(fitted, n_rows * scores.shape[1])
     for part in row_blocks(n_rows, scores.shape[1], elements=elements):

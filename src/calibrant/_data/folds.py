@@ -17,8 +17,8 @@ from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import as_array, as_seed, check_count, raise_if_missing, warn_data
 
 _MAX_COPIES = 2**24
-"""Maximum number of copies that are assigned one by one. They take half a gigabyte. With more
-copies, every row is assigned once and keeps its weight."""
+"""Maximum number of copies that are assigned one by one. So many copies take half a gigabyte. With
+more copies, every row is assigned once and keeps its weight."""
 
 
 FEW_ROWS = 100
@@ -88,7 +88,8 @@ def as_folds(
 def folds_for(n_samples: float) -> int:
     """Default number of folds: 5, or 20 for fewer than 100 rows.
 
-    With few rows, a fit to four fifths of them is much worse than a fit to all, and fits are cheap.
+    If rows are few, a fit to four fifths of the rows is much worse than a fit to all rows. Fits to
+    few rows are cheap, so more folds cost little.
     """
     return 20 if n_samples < FEW_ROWS else 5
 
@@ -143,7 +144,7 @@ def _warn_rare(codes: IntArray, n_folds: int, most: int) -> None:
     if least < n_folds:
         warn_data(
             f"The smallest class has {least} row{'s' * (least > 1)}, fewer than the {n_folds} folds"
-            f" of cv, so some folds have no row of it. Pass more rows, or a smaller cv."
+            f" of cv, so some folds have no row of this class. Pass more rows, or a smaller cv."
         )
 
 

@@ -1,4 +1,4 @@
-"""Hot loops in NumPy. Tests compare the compiled versions with these."""
+"""Frequently used loops in NumPy. Tests compare the compiled versions with these functions."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ def cell_sums(
             np.bincount(flat, score.ravel(), minlength=n_cells),
             np.bincount(flat[hit], minlength=n_cells).astype(np.float64),
         )
-    each = np.repeat(weight, cell.shape[1])
+    entry_weight = np.repeat(weight, cell.shape[1])
     return (
-        np.bincount(flat, each, minlength=n_cells),
-        np.bincount(flat, each * score.ravel(), minlength=n_cells),
-        np.bincount(flat[hit], each[hit], minlength=n_cells),
+        np.bincount(flat, entry_weight, minlength=n_cells),
+        np.bincount(flat, entry_weight * score.ravel(), minlength=n_cells),
+        np.bincount(flat[hit], entry_weight[hit], minlength=n_cells),
     )
 
 
@@ -119,7 +119,7 @@ def packed_pairs(score: FloatArray, outcome: AnyArray) -> AnyArray:
 
 
 def unpacked_pairs(key: AnyArray) -> tuple[FloatArray, IntArray]:
-    """Unpack the scores and outcomes of `packed_pairs`. The scores reuse its memory."""
+    """Unpack the scores and outcomes of `packed_pairs`. The scores reuse the memory of ``key``."""
     hit = (key & np.uint64(1)).view(np.int64)
     key >>= np.uint64(1)
     return key.view(np.float64), hit
@@ -156,11 +156,11 @@ def column_cells(score: FloatArray, n_bins: int) -> tuple[FloatArray, FloatArray
 
 
 def alias_draws(threshold: AnyArray, values: AnyArray, bits: AnyArray) -> AnyArray:
-    """Draw from the n rows of alias tables with the random numbers ``bits`` (m, n); returns (m, n).
+    """Draw from the n rows of alias tables with the random numbers ``bits`` (m, n).
 
     ``values`` (n, T, 2) is ``columns`` of `alias_tables` in `calibrant.inference`, or a function of
-    the columns. All m draws of a few rows are made before the next rows, so their tables stay in
-    the cache.
+    the columns. All m draws of a few rows are made before the next rows, so the tables of these
+    rows stay in the cache. The result has shape (m, n).
     """
     n_rows, n_slots = threshold.shape
     drawn = np.empty(bits.shape, dtype=values.dtype)
@@ -212,7 +212,7 @@ def mixed_bits(key: int, place: AnyArray) -> AnyArray:
     """Return a random 32-bit number for each place.
 
     The number is the upper half of the number of SplitMix64 (doi:10.1145/2714064.2660195) after
-    ``place`` steps from the state ``key``. So each number can be computed without the earlier ones.
+    ``place`` steps from the state ``key``. So each number can be computed without earlier numbers.
     """
     z = place.astype(np.uint64) * np.uint64(MIX_STEP) + np.uint64(key)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_FIRST)

@@ -22,13 +22,13 @@ _MAX_ITER = 100
 # to the optimum. At 1e-12 the distance is about 1e-6, and the last step squares this distance.
 _CONVERGED = 1e-12
 # Near a finite optimum the decrement collapses, because convergence is quadratic. Without a finite
-# optimum, the decrement falls only by a factor of e per step. So a small decrement that is still
-# more than a tenth of the previous one means separated outcomes.
+# optimum, the decrement falls only by a factor of e per step. So a small decrement that exceeds a
+# tenth of the previous decrement means separated outcomes.
 _SUSPICIOUS, _SLOW = 1e-8, 0.1
 # Directions with less relative curvature than this are not determined by the data.
 _RANK = 1e-12
-# A column that varies by no more than this share of its size is constant: its mean is only exact up
-# to rounding.
+# A column that varies by no more than this share of its size is constant, because its mean is only
+# exact up to rounding.
 _CONSTANT = 1e-12
 # Directions with more relative curvature than this are determined by the data.
 _DETERMINED = 1e-8
@@ -37,8 +37,8 @@ _SHRINKAGE = 0.7
 
 
 # From _WARM_FROM rows on, the start is the optimum of every _WARM_ROWS-th row, if these rows have
-# _WARM_OUTCOMES of both outcomes. If all rows together have that many of both outcomes, a search in
-# single precision then improves the start. Both searches end at _WARM_DECREMENT.
+# at least _WARM_OUTCOMES rows of each outcome. If all rows meet this condition, a search in single
+# precision then improves the start. Both searches end at _WARM_DECREMENT.
 _WARM_FROM, _WARM_ROWS, _WARM_OUTCOMES, _WARM_DECREMENT = 5_000, 16, 20.0, 1e-7
 # A full Newton step is accepted without a pass for the loss if the slope along the step has almost
 # vanished at the end. The slope at the end must be negative, or at most this share of the slope at
@@ -51,14 +51,15 @@ def fit_logistic(
 ) -> Solution:
     r"""Minimize the weighted mean of :math:`\log(1 + e^{\eta}) - t\,\eta`.
 
-    The parameters are the d coefficients and the intercept of ``eta``, (d + 1,), with the intercept
-    last (0 without one). ``columns`` has shape (m, d), where d may be 0. The ``target`` t lies in
-    [0, 1]. Columns are standardized first. The search starts at 0, or at the optimum of a subsample
-    for large data. So a direction that the data do not determine (a constant column) keeps the
-    coefficient 0. Each of a few passes takes O(m d) time, and the memory is O(m d).
+    The parameters are the d coefficients and the intercept of ``eta``, (d + 1,). The intercept is
+    last, and 0 if ``intercept`` is False. ``columns`` has shape (m, d), and d may be 0. The
+    ``target`` t is in [0, 1]. Columns are standardized first. The search starts at 0, or at the
+    optimum of a subsample for large data. So a direction that the data do not determine (a constant
+    column) keeps the coefficient 0. Each of a few passes takes O(m d) time, and the memory is
+    O(m d).
     """
-    each = [column[None] for column in columns.T]
-    return fit_logistics(each, target[None], weight, intercept=intercept)[0]
+    claim_columns = [column[None] for column in columns.T]
+    return fit_logistics(claim_columns, target[None], weight, intercept=intercept)[0]
 
 
 def fit_logistics(
@@ -155,10 +156,10 @@ class _Problem(NamedTuple):
         return self._replace(design=[x[claims] for x in self.design], target=self.target[claims])
 
     def start(self, shrunken: FloatArray) -> FloatArray:
-        """The start of the search.
+        """Return the start of the search, which is zero for small data.
 
-        It is zero. For large data, it is the best of a subsample fit, the ``shrunken`` identity and
-        the base rate.
+        For large data, the start is the best of a subsample fit, the ``shrunken`` identity and the
+        base rate.
         """
         start = np.zeros(self.shape)
         if len(self.share) < _WARM_FROM or not self.intercept:
@@ -167,11 +168,11 @@ class _Problem(NamedTuple):
         mixed = np.flatnonzero((rate > 0.0) & (rate < 1.0))
         start[mixed, -1] = np.log(rate[mixed] / (1.0 - rate[mixed]))
         least = np.minimum(rate, 1.0 - rate) * len(self.share)
-        often = np.flatnonzero(least >= _WARM_ROWS * _WARM_OUTCOMES)
-        enough = np.flatnonzero(least >= _WARM_OUTCOMES)
+        subsample_claims = np.flatnonzero(least >= _WARM_ROWS * _WARM_OUTCOMES)
+        claims = np.flatnonzero(least >= _WARM_OUTCOMES)
         rows = slice(None, None, _WARM_ROWS)
         total = self.share[rows].sum()
-        if enough.size and total > 0:
+        if claims.size and total > 0:
             part = _Problem(
                 [x[:, rows] for x in self.design],
                 self.target[:, rows],
@@ -179,14 +180,14 @@ class _Problem(NamedTuple):
                 True,
             )
             start = np.where(part._is_better(shrunken, start)[:, None], shrunken, start)
-            if often.size:
-                _improve(start, often, part.take(often))
-        if enough.size:
-            _improve(start, enough, self._in_single_precision().take(enough))
+            if subsample_claims.size:
+                _improve(start, subsample_claims, part.take(subsample_claims))
+        if claims.size:
+            _improve(start, claims, self._in_single_precision().take(claims))
         return start
 
     def _is_better(self, beta: FloatArray, other: FloatArray) -> BoolArray:
-        """Return for which problems ``beta`` is a better start than ``other``.
+        """Return whether ``beta`` is a better start than ``other``, for each problem.
 
         A better start has a lower loss, and the data must determine all directions. Otherwise a
         direction without any effect would get a nonzero coefficient.

@@ -102,9 +102,9 @@ def _raise_if_unclear(table: AnyArray, y: AnyArray) -> None:
     if table.ndim == 1 and y.dtype.kind in "OSUMm":
         listed = sorted(map(str, _distinct(y)))
         raise ValueError(
-            f"The positive class is ambiguous: the scores have one column, and the labels are "
-            f"{shortened(listed, show=repr)}. Pass classes=[negative, positive], where the scores "
-            "are the probability of the positive class."
+            f"The positive class is ambiguous, because the scores have one column and the labels "
+            f"are {shortened(listed, show=repr)}. Pass classes=[negative, positive] if the scores "
+            "are the probabilities of the positive class."
         )
 
 
@@ -134,7 +134,7 @@ def match_columns(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> In
 
 
 def match_labels(names: Sequence[Any], labels: Collection[str]) -> list[str] | None:
-    """Return the classes in the column names as text, or None if some labels are not among them."""
+    """Return the classes in the column names as text, or None if the names lack some labels."""
     for keys in readings(names):
         if len(set(keys)) == len(keys) and set(labels) <= set(keys):
             return None if _may_count_from_zero(names, keys, labels) else keys
@@ -144,7 +144,7 @@ def match_labels(names: Sequence[Any], labels: Collection[str]) -> list[str] | N
 def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArray | None:
     """Return the position of the column of each class, or None if no column is named after a class.
 
-    Raises if only some columns are named after a class.
+    Raise an error if only some columns are named after a class.
     """
     order = match_columns(names, classes)
     if order is not None:
@@ -162,7 +162,7 @@ def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArra
 
 
 def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
-    """Return the classes in the column names, or None if the labels are not among the names.
+    """Return the classes in the column names, or None if the names lack some labels.
 
     Text classes keep the order of the columns. Numbers and dates are sorted.
     """

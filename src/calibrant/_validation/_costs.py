@@ -21,7 +21,7 @@ def check_share(value: Any, name: str) -> float:
 def check_costs(cost: Any, n_classes: int | None = None, *, name: str = "cost") -> FloatArray:
     """Return costs of actions as a float array of shape (K, A), or raise.
 
-    ``n_classes`` is the number of rows that are needed; None accepts any number from two on.
+    ``n_classes`` is the required number of rows. None accepts two rows or more.
     """
     table = as_array(cost)
     wanted = "(K, A)" if n_classes is None else f"({n_classes}, A)"

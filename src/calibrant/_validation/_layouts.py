@@ -31,7 +31,7 @@ def flatten_predictions(
     Parameters
     ----------
     y_true : array-like
-        Labels. Labels have the shape of ``y_prob`` without the class axis.
+        Labels, in the shape of ``y_prob`` without the class axis.
     y_prob : array-like
         Scores with two or more axes, such as (N, C, H, W) or (N, T, C).
     class_axis : int
@@ -50,10 +50,10 @@ def flatten_predictions(
 
     Notes
     -----
-    Pixels of an image and tokens of a text are not independent. Intervals that treat them as
-    independent rows are too narrow, and tests reject too often. Pass the image or text of each case
-    as ``groups=``, or use a few cases per image or text. If you use weights or groups, pass
-    ``weight[y_true != ignore_label]``. The scores are copied.
+    Pixels of an image and tokens of a text are not independent. Intervals that treat pixels or
+    tokens as independent rows are too narrow, and tests reject too often. Pass the image or text of
+    each case as ``groups=``, or use a few cases per image or text. If you use weights or groups,
+    pass ``weight[y_true != ignore_label]``. The result is a copy of the scores.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Validation of scores.
 
-Scores of a declared kind become an ``(n, K)`` float array. For invalid scores, an error describes
-the probable cause and the fix.
+Scores of a declared type become an ``(n, K)`` float array. Invalid scores raise an error that
+describes the probable cause and the fix.
 
 Rows of probabilities must sum to one up to the round-off of their type (1e-6 in float64, 1e-3 in
 float32, 1e-2 in float16). If values were rounded, rows are divided by their sum, with a warning.
@@ -52,7 +52,7 @@ _DEEP_HINT = (
     "predict with calibrant.map_scores(model.predict_proba, scores, class_axis=1)."
 )
 
-_CLIPPED = "Probabilities outside [0, 1] by rounding were set to 0 and 1"
+_CLIPPED = "Probabilities that rounding moved outside [0, 1] were set to 0 and 1"
 
 
 class _Context(NamedTuple):
@@ -70,7 +70,7 @@ class _Context(NamedTuple):
 
 
 def check_inputs(inputs: str) -> Inputs:
-    """Return the declared kind of scores, or raise if it is unknown."""
+    """Return the declared type of scores, or raise if the type is unknown."""
     if inputs not in KINDS:
         raise ValueError(f"inputs must be 'proba', 'logits' or 'log_proba', got {inputs!r}.")
     return cast(Inputs, inputs)
@@ -94,15 +94,15 @@ def check_scores(
     scores : array-like
     inputs : {"proba", "logits", "log_proba"}
     sum_to_one : bool
-        Whether rows of probabilities must sum to one; scores of class-wise events need not.
+        Whether rows of probabilities must sum to one. Scores of class-wise events need not.
     hint : ScoreHints
         The fixes that error messages suggest.
     first_row : int
         Number of the first row, if the scores are a block of a larger data set.
     renormalize : bool
-        Divide rows of probabilities by their sum, even if the sum is far from one.
+        Whether to divide rows of probabilities by their sum, even if the sum is far from one.
     slack : float
-        Divide rows of probabilities by their sum if it differs from one by at most this number.
+        Rows of probabilities whose sum differs from one by at most this number are divided by it.
     note : callable
         Called with a message if scores were repaired.
     """
@@ -326,8 +326,8 @@ def _note_repair(sums: FloatArray, wide: float, tolerance: float, context: _Cont
     row = int(off.argmax())
     message = (
         f"Rows of the probabilities do not sum to 1 because of rounding (row "
-        f"{row + context.first_row} sums to {sums[row]:.9g}; the tolerance is {wide:.2g}). They "
-        "were divided by their sum."
+        f"{row + context.first_row} sums to {sums[row]:.9g}, and the tolerance is {wide:.2g}). The "
+        "rows were divided by their sum."
     )
     if not context.hints.divide.startswith("{"):  # file readers append their own hint
         message += f" To avoid this warning, pass {context.hints.divide}."

@@ -29,7 +29,7 @@ def as_array(data: Any) -> AnyArray:
         )
     if isinstance(data, set | frozenset | dict):
         raise TypeError(
-            f"A {type(data).__name__} has no order. Pass a list, an array or a data frame."
+            f"A {type(data).__name__} has no row order. Pass a list, an array or a data frame."
         )
     if issparse(data):
         raise TypeError(f"Sparse input ({type(data).__name__}) is not supported. Pass X.toarray().")

@@ -1,4 +1,4 @@
-"""Diagnose scores of another kind than declared, and suggest a fix."""
+"""Diagnose scores of a type other than the declared type, and suggest a fix."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ NEW_SCORE_HINTS = {
         proba="np.log(p)",
     ),
 }
-"""Fixes for new scores of a calibrator that was fitted on scores of a kind."""
+"""Fixes for new scores of a fitted calibrator, by the type of the scores in the fit."""
 
 
 def look_like_proba(scores: FloatArray) -> bool:

@@ -1,4 +1,4 @@
-"""The outcome of an iterative fit: stored with the calibrator, and reported in one warning."""
+"""Store the outcome of an iterative fit, and warn once if the fit did not converge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REMEDIES = {
     Outcome.UNINFORMATIVE: "Check that the columns and the labels are in the same order.",
     Outcome.MISSING_CLASS: "Add rows of that class, or use StructuredScaling().",
 }
-"""General advice; ``remedies`` of a calibrator overrides it."""
+"""General advice for each outcome. ``remedies`` of a calibrator override the general advice."""
 
 
 def store_outcome(calibrator: Any, solution: Solution) -> None:
@@ -63,7 +63,7 @@ def convergence_note(owner: str, calibrators: Sequence[Any], what: str | None = 
 
 
 def warn_of(owner: str, outcome: Outcome) -> None:
-    """Issue a warning about a search without a calibrator."""
+    """Issue a warning about a search that does not belong to a calibrator."""
     _warn(f"{owner}: {outcome.value}. {REMEDIES[outcome]}")
 
 
@@ -72,7 +72,10 @@ def _warn(message: str) -> None:
 
 
 def _failures(calibrator: Any) -> Iterator[Any]:
-    """Return the inner fits that did not converge, except estimators of other packages."""
+    """Yield the calibrator and its members that did not converge.
+
+    Estimators of other packages have no outcome and are skipped.
+    """
     if getattr(calibrator, "_outcome", Outcome.CONVERGED) is not Outcome.CONVERGED:
         yield calibrator
     if hasattr(calibrator, "_members"):

@@ -71,8 +71,8 @@ def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
 def interpolated(score: FloatArray, places: FloatArray, values: FloatArray) -> FloatArray:
     """Interpolate values linearly between points, at scores.
 
-    Between two adjacent points below 1e-300 the slope is infinite, so the value of one point is
-    used instead.
+    The slope between two adjacent points below 1e-300 can be infinite. The result is then the value
+    of one of the points.
     """
     result = np.interp(score, places, values)
     is_infinite = ~np.isfinite(result)
