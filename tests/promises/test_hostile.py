@@ -371,7 +371,7 @@ def test_some_names_are_no_labels(name, files, capsys):
 
 def test_logits_that_look_like_probabilities_cause_a_warning(files, capsys):
     said = command(capsys, "evaluate", "good.csv", "--logits", "p_*").err
-    assert "If these scores are probabilities, pass --proba" in said
+    assert "If they are probabilities, pass --proba" in said
 
 
 @pytest.mark.parametrize(("scores", "labels"), [("y_prob", "y_true"), ("proba", "y")])

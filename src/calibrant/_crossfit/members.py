@@ -75,10 +75,10 @@ def fit_on(calibrator: Any, sample: Sample, inputs: str) -> Any:
 
 def fit_clone(calibrator: Any, sample: Sample, inputs: str, like: Any = None) -> Any:
     """Fit a clone of a calibrator of `set_up`. Iterations start at the optimum of ``like``."""
-    adapted = clone(calibrator)
-    if like is not None and isinstance(adapted, Calibrator):
-        adapted._start_like(like)
-    return fit_on(adapted, sample, inputs)
+    member = clone(calibrator)
+    if like is not None and isinstance(member, Calibrator):
+        member._start_like(like)
+    return fit_on(member, sample, inputs)
 
 
 def fit_folds(
@@ -142,6 +142,6 @@ def _predict(
         return proba_of_present(fitted, scores, *(columns if fitted._uses_columns else ()))
     out = np.zeros(scores.shape)
     # A classifier without classes_ has one column per class.
-    known = getattr(fitted, "classes_", np.arange(scores.shape[1]))
-    out[:, np.asarray(known, dtype=np.intp)] = fitted.predict_proba(as_proba(scores, inputs))
+    codes = getattr(fitted, "classes_", np.arange(scores.shape[1]))
+    out[:, np.asarray(codes, dtype=np.intp)] = fitted.predict_proba(as_proba(scores, inputs))
     return zero_absent(out, scores)

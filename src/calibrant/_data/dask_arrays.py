@@ -131,11 +131,11 @@ class DaskSource(ChunkSource):
         """Return a delayed task per chunk that applies ``function``."""
         from dask import delayed
 
-        shared, apply = delayed(function, pure=False), delayed(_apply_to_chunk)
+        delayed_function, apply = delayed(function, pure=False), delayed(_apply_to_chunk)
         starts = np.concatenate([[0], np.cumsum(self._rows.chunks[0])[:-1]]).tolist()
         blocks = self._rows.to_delayed().ravel()
         return [
-            apply(shared, start, *columns)
+            apply(delayed_function, start, *columns)
             for start, *columns in zip(starts, blocks, *self._columns, strict=True)
         ]
 

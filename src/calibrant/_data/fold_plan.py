@@ -108,8 +108,8 @@ def _rescored_columns(
     score: Callable[[int, ArraySample], FloatArray], number: int, rows: ArraySample
 ) -> tuple[AnyArray, ...]:
     """Return the columns of a sample with new scores, and the number of a fold or -1."""
-    _, *others = rows.columns_of(np.arange(rows.shape[0]))
-    return score(max(number, 0), rows), *others, np.full(rows.shape[0], number)
+    _, *other_columns = rows.columns_of(np.arange(rows.shape[0]))
+    return score(max(number, 0), rows), *other_columns, np.full(rows.shape[0], number)
 
 
 def _split_groups(rows: ArraySample) -> IntArray:

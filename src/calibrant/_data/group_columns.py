@@ -60,12 +60,12 @@ def name_groups(by: Any) -> AnyArray:
 
 def cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
     """Return the rows of every combination of values that occurs, in the order of the values."""
-    coded = [_code(name, part) for name, part in columns.items()]
-    codes = np.stack([code for code, _ in coded], axis=1)
+    codes_and_names = [_code(name, part) for name, part in columns.items()]
+    codes = np.stack([code for code, _ in codes_and_names], axis=1)
     combinations, place = np.unique(codes, axis=0, return_inverse=True)
     order = np.argsort(place.ravel(), kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(place.ravel()))[:-1])
-    levels = [values for _, values in coded]
+    levels = [values for _, values in codes_and_names]
     names = [_name(tuple(columns), levels, combination) for combination in combinations]
     return dict(zip(names, rows, strict=True))
 
@@ -81,18 +81,18 @@ def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
     """Return the codes of a column and their names. Missing values form the last group."""
     values = (_dated(column) if column.dtype.kind == "M" else column).tolist()
     is_missing = [value is None or value != value or value == "NaT" for value in values]
-    present = {value for value, missing in zip(values, is_missing, strict=True) if not missing}
-    if len(present) > _MOST_GROUPS:
+    distinct = {value for value, is_absent in zip(values, is_missing, strict=True) if not is_absent}
+    if len(distinct) > _MOST_GROUPS:
         raise ValueError(
-            f"by {name!r} has {len(present):,} different values, more than {_MOST_GROUPS}. Bin "
+            f"by {name!r} has {len(distinct):,} different values, more than {_MOST_GROUPS}. Bin "
             "the values first, for example with np.digitize(x, edges) or "
             "dates.astype('datetime64[M]')."
         )
-    order = _sorted(present)
+    order = _sorted(distinct)
     place = {value: code for code, value in enumerate(order)}
     codes = [
-        len(order) if missing else place[value]
-        for value, missing in zip(values, is_missing, strict=True)
+        len(order) if is_absent else place[value]
+        for value, is_absent in zip(values, is_missing, strict=True)
     ]
     names = [*map(str, order), MISSING]
     if len(set(names)) < len(names):  # 1 and "1" have the same str(), but not the same repr()
@@ -149,8 +149,8 @@ class GroupLevels(NamedTuple):
 
 
 def _names_in_chunk(chunk: Any) -> list[tuple[set[str], ...]]:
-    present = chunk.weight > 0
-    names = (_distinct_names(column[present])[0] for column in chunk.columns)
+    is_present = chunk.weight > 0
+    names = (_distinct_names(column[is_present])[0] for column in chunk.columns)
     return [tuple({name for name in texts if name is not None} for texts in names)]
 
 

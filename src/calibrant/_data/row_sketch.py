@@ -29,8 +29,8 @@ def row_hashes(scores: FloatArray) -> Hashes:
         # Adding zero turns -0.0 into 0.0.
         bits = (np.asarray(scores[rows], dtype=np.float32) + np.float32(0)).view(np.uint32)
         # Products move bits only upward, so high bits are mixed into the low ones before and after.
-        mixed = (bits ^ (bits >> np.uint32(15))) * factors
-        hashes[rows] = (mixed ^ (mixed >> np.uint32(15))).sum(axis=1, dtype=np.uint32)
+        product = (bits ^ (bits >> np.uint32(15))) * factors
+        hashes[rows] = (product ^ (product >> np.uint32(15))).sum(axis=1, dtype=np.uint32)
     return hashes
 
 

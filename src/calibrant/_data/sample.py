@@ -281,13 +281,13 @@ class Sample(ABC):
             return self
         if self.total >= 2 and self.is_whole:
             return self
-        scaled = self.effective()
+        sample = self.effective()
         warn_data(
             f"The weights of {self.n_rows:,} rows sum to {self.total:.6g}, so they are not numbers "
             f"of copies. The weights were scaled to the effective number of rows, "
-            f"{scaled.total:,.6g}. To avoid this warning, pass w * w.sum() / (w**2).sum()."
+            f"{sample.total:,.6g}. To avoid this warning, pass w * w.sum() / (w**2).sum()."
         )
-        return scaled
+        return sample
 
     @property
     def is_whole(self) -> bool:
@@ -452,8 +452,8 @@ class ArraySample(Sample):
 
     def columns_of(self, rows: IntArray) -> tuple[AnyArray, ...]:
         """Return scores, codes, weights and other columns of some rows."""
-        others = (column[rows] for column in self.columns)
-        return self.u[rows], self.y[rows], self.weight[rows], *others
+        other_columns = (column[rows] for column in self.columns)
+        return self.u[rows], self.y[rows], self.weight[rows], *other_columns
 
     def take(self, places: IntArray) -> ArraySample:
         return join_rows([self.columns_of(self._rows_at(places))])
@@ -479,9 +479,11 @@ class ArraySample(Sample):
 
 def join_rows(chunks: list[tuple[AnyArray, ...]]) -> ArraySample:
     """Join scores, codes, weights and other columns of chunks to a sample."""
-    u, y, weight, *others = (np.concatenate(columns) for columns in zip(*chunks, strict=True))
+    u, y, weight, *other_columns = (
+        np.concatenate(columns) for columns in zip(*chunks, strict=True)
+    )
     rows = ArraySample(u, y, weight)
-    rows.columns = tuple(others)
+    rows.columns = tuple(other_columns)
     return rows
 
 

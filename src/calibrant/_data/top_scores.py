@@ -33,7 +33,7 @@ class TopScores:
     ----------
     labels : array-like of shape (n, m)
         The top m classes of each row, without duplicates. Labels are column numbers 0 .. K - 1, or
-        names if you pass ``classes``. Rows are sorted by decreasing log-probability, and ties by
+        names if you pass ``classes``. Each row is sorted by decreasing log-probability, and ties by
         column.
     log_proba : array-like of shape (n, m)
         Log-probabilities of these classes.

@@ -181,9 +181,9 @@ def _byte_counts(cells, threshold, others, first, key, shift, counts):  # type: 
     n_rows, n_draws = first.shape
     is_open = len(counts) - 1
     for j in range(n_rows):
-        decided, byte = cells[j], first[j]
+        row_cells, byte = cells[j], first[j]
         for i in range(n_draws):
-            cell = decided[byte[i]]
+            cell = row_cells[byte[i]]
             counts[cell, i] += 1
             if cell == is_open:
                 b = _mixed_bits(np.uint64(j * n_draws + i) * np.uint64(MIX_STEP) + key)

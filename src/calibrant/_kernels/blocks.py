@@ -151,13 +151,13 @@ def map_in_order(
 
     At most ``ahead`` results wait, which bounds the memory.
     """
-    waiting: deque[Any] = deque()
+    queue: deque[Any] = deque()
     for item in items:
-        waiting.append(pool.submit(function, item))
-        if len(waiting) >= ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+        queue.append(pool.submit(function, item))
+        if len(queue) >= ahead:
+            yield queue.popleft().result()
+    while queue:
+        yield queue.popleft().result()
 
 
 def sum_blocks(
@@ -209,15 +209,15 @@ def sum_in_pairs(parts: Iterable[Any], add: Callable[[Any, Any], Any] = add_resu
     The rounding error, and the number of results in memory, grow with the logarithm of the number
     of results.
     """
-    waiting: list[tuple[int, Any]] = []
+    queue: list[tuple[int, Any]] = []
     for part in parts:
         level, total = 0, part
-        while waiting and waiting[-1][0] == level:
-            level, total = level + 1, add(waiting.pop()[1], total)
-        waiting.append((level, total))
-    if not waiting:
+        while queue and queue[-1][0] == level:
+            level, total = level + 1, add(queue.pop()[1], total)
+        queue.append((level, total))
+    if not queue:
         raise ValueError("There are no rows. Pass at least one row.")
-    total = waiting.pop()[1]
-    while waiting:
-        total = add(waiting.pop()[1], total)
+    total = queue.pop()[1]
+    while queue:
+        total = add(queue.pop()[1], total)
     return total

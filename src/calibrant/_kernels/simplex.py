@@ -86,8 +86,8 @@ def effective_weights(weight: FloatArray) -> FloatArray:
     """
     if is_unit(weight):
         return weight
-    scaled = weight / weight.max()  # squares of tiny or huge weights would underflow or overflow
-    return scaled * (scaled.sum() / (scaled @ scaled))
+    ratio = weight / weight.max()  # squares of tiny or huge weights would underflow or overflow
+    return ratio * (ratio.sum() / (ratio @ ratio))
 
 
 def is_unit(weight: FloatArray) -> bool:
@@ -247,12 +247,12 @@ def log_sigmoids(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``log p`` and ``log(1 - p)`` of log-odds, with an absolute error of 1e-16."""
     # log p = min(z, 0) - log(1 + exp(-|z|)), which cannot overflow. log p and log(1 - p) share the
     # last term.
-    common = np.abs(odds)
-    np.negative(common, out=common)
-    np.exp(common, out=common)
-    common += 1.0
-    np.log(common, out=common)
-    return np.minimum(odds, 0.0) - common, np.minimum(-odds, 0.0) - common
+    log_term = np.abs(odds)
+    np.negative(log_term, out=log_term)
+    np.exp(log_term, out=log_term)
+    log_term += 1.0
+    np.log(log_term, out=log_term)
+    return np.minimum(odds, 0.0) - log_term, np.minimum(-odds, 0.0) - log_term
 
 
 def sigmoid(odds: FloatArray) -> FloatArray:

@@ -163,11 +163,11 @@ def _add_block(sums: list[Any], effects: FloatArray, chunk: ArraySample, rows: s
     gradient, hessian = sums[2:]
     runs = _Runs.of(cell)
     at = runs.cells
-    weighted = proba * weight[:, None]
+    weighted_proba = proba * weight[:, None]
     mean = np.einsum("ij,ij->i", proba, u)
     # The weighted derivative of the probabilities with respect to the slope.
-    slope_change = weighted * (u - mean[:, None])
-    residual = weighted.copy()
+    slope_change = weighted_proba * (u - mean[:, None])
+    residual = weighted_proba.copy()
     residual[np.arange(len(y)), y] -= weight
     gradient[at, 0] += runs.add(np.einsum("ij,ij->i", residual, u))
     hessian[at, 0, 0] += runs.add(np.einsum("ij,ij->i", slope_change, u))
@@ -176,18 +176,18 @@ def _add_block(sums: list[Any], effects: FloatArray, chunk: ArraySample, rows: s
         cross = runs.add(slope_change)
         hessian[at, 0, 1:] += cross
         hessian[at, 1:, 0] += cross
-        hessian[at, 1:, 1:] += _offset_curvature(runs, proba, weighted)
+        hessian[at, 1:, 1:] += _offset_curvature(runs, proba, weighted_proba)
 
 
-def _offset_curvature(runs: _Runs, proba: FloatArray, weighted: FloatArray) -> FloatArray:
+def _offset_curvature(runs: _Runs, proba: FloatArray, weighted_proba: FloatArray) -> FloatArray:
     """Sums of diag(p) - p p' over the rows of each run, (runs, K, K)."""
     n_classes = proba.shape[1]
     curvature = np.empty((len(runs.cells), n_classes, n_classes))
     for number, (start, stop) in enumerate(pairwise(runs.edges.tolist())):
-        np.matmul(weighted[start:stop].T, proba[start:stop], out=curvature[number])
+        np.matmul(weighted_proba[start:stop].T, proba[start:stop], out=curvature[number])
     np.negative(curvature, out=curvature)
     classes = np.arange(n_classes)
-    curvature[:, classes, classes] += runs.add(weighted)
+    curvature[:, classes, classes] += runs.add(weighted_proba)
     return curvature
 
 
@@ -241,6 +241,6 @@ def _newton_step(
         step += alpha * direction
         residual = residual - alpha * image
         z = np.einsum("gij,gj->gi", inverse, residual)
-        rho, previous = float((residual * z).sum()), rho
-        direction = z + (rho / previous) * direction
+        rho, previous_rho = float((residual * z).sum()), rho
+        direction = z + (rho / previous_rho) * direction
     return step

@@ -102,8 +102,8 @@ def _square_sums(x: FloatArray, center: FloatArray, share: FloatArray) -> FloatA
     """``sum_i share_i (x_i - center)^2`` of each claim."""
     total = np.zeros(len(x))
     for rows in row_blocks(x.shape[1], len(x)):
-        away = x[:, rows] - center[:, None]
-        total += np.einsum("ij,ij,j->i", away, away, share[rows])
+        deviation = x[:, rows] - center[:, None]
+        total += np.einsum("ij,ij,j->i", deviation, deviation, share[rows])
     return total
 
 
@@ -165,8 +165,8 @@ class _Problem(NamedTuple):
         if len(self.share) < _WARM_FROM or not self.intercept:
             return start
         rate = self.target @ self.share
-        mixed = np.flatnonzero((rate > 0.0) & (rate < 1.0))
-        start[mixed, -1] = np.log(rate[mixed] / (1.0 - rate[mixed]))
+        mixed_claims = np.flatnonzero((rate > 0.0) & (rate < 1.0))
+        start[mixed_claims, -1] = np.log(rate[mixed_claims] / (1.0 - rate[mixed_claims]))
         least = np.minimum(rate, 1.0 - rate) * len(self.share)
         subsample_claims = np.flatnonzero(least >= _WARM_ROWS * _WARM_OUTCOMES)
         claims = np.flatnonzero(least >= _WARM_OUTCOMES)
@@ -245,9 +245,9 @@ class _Problem(NamedTuple):
             curvature *= share
             for j, x in enumerate(columns):
                 gradient[:, j] += _sum_with(residual, x)
-                weighted = curvature if x is None else curvature * x
+                factor = curvature if x is None else curvature * x
                 for k in range(j, size):
-                    hessian[:, j, k] += _sum_with(weighted, columns[k])
+                    hessian[:, j, k] += _sum_with(factor, columns[k])
         for j in range(size):
             hessian[:, j + 1 :, j] = hessian[:, j, j + 1 :]
         return gradient, hessian
@@ -275,12 +275,12 @@ def _newton(
     n_claims = len(start)
     beta, ends = start.copy(), [Outcome.ITERATION_LIMIT] * n_claims
     n_iter = np.full(n_claims, _MAX_ITER)
-    active, previous, part = np.arange(n_claims), np.full(n_claims, np.inf), problem
+    active, previous_decrement, part = np.arange(n_claims), np.full(n_claims, np.inf), problem
     gradient, hessian = part.derivatives(beta)
     for iteration in range(1, _MAX_ITER + 1):
         step, decrement = _directions(gradient, hessian)
         is_done = decrement <= converged
-        is_slow = ~is_done & (_SLOW * previous <= decrement) & (decrement <= _SUSPICIOUS)
+        is_slow = ~is_done & (_SLOW * previous_decrement <= decrement) & (decrement <= _SUSPICIOUS)
         # The last step needs no extra pass and squares the error once more.
         beta[active[is_done]] += step[is_done]
         for claim in active[is_done | is_slow]:
@@ -293,8 +293,10 @@ def _newton(
             break
         if not continues.all():
             part, active = part.take(np.flatnonzero(continues)), active[continues]
-        previous = decrement[continues]
-        beta[active], gradient, hessian = _step(part, beta[active], step[continues], previous)
+        previous_decrement = decrement[continues]
+        beta[active], gradient, hessian = _step(
+            part, beta[active], step[continues], previous_decrement
+        )
     loss = problem.loss(beta) if with_loss else np.zeros(n_claims)
     return [Solution(beta[j], float(loss[j]), int(n_iter[j]), ends[j]) for j in range(n_claims)]
 
@@ -325,11 +327,11 @@ def _step(
     gradient, hessian = problem.derivatives(trial)
     slope = -np.einsum("jp,jp->j", gradient, step)
     for j in np.flatnonzero(~(slope <= _GOOD_STEP * decrement)):
-        single = problem.take(np.array([j]))
-        shorter = _halved(single, beta[j], step[j], float(decrement[j]))
+        claim_problem = problem.take(np.array([j]))
+        shorter = _halved(claim_problem, beta[j], step[j], float(decrement[j]))
         if not np.array_equal(shorter, trial[j]):
             trial[j] = shorter
-            derivatives = single.derivatives(shorter[None])
+            derivatives = claim_problem.derivatives(shorter[None])
             gradient[j], hessian[j] = derivatives[0][0], derivatives[1][0]
     return trial, gradient, hessian
 

@@ -238,16 +238,16 @@ def _shared_solve(gram: FloatArray, share: FloatArray, diagonal: FloatArray) -> 
     """
     scale, basis = np.linalg.eigh(gram.astype(np.float64))
     fraction = (share / share.sum())[:, None]
-    usual = np.median(diagonal, axis=1, keepdims=True)
-    is_usual = diagonal == usual
+    median_penalty = np.median(diagonal, axis=1, keepdims=True)
+    is_usual = diagonal == median_penalty
     # Round-off may make eigenvalues slightly negative.
-    curvature = np.maximum(scale, 0.0) * fraction + usual
-    single = np.diag(gram) * fraction + diagonal
+    curvature = np.maximum(scale, 0.0) * fraction + median_penalty
+    diagonal_curvature = np.diag(gram) * fraction + diagonal
     floor = 1e-10 * curvature.max() + np.finfo(float).tiny
 
     def solve(v: FloatArray) -> FloatArray:
-        shared = ((np.where(is_usual, v, 0.0) @ basis) / (curvature + floor)) @ basis.T
-        return np.where(is_usual, shared, v / (single + floor))
+        product = ((np.where(is_usual, v, 0.0) @ basis) / (curvature + floor)) @ basis.T
+        return np.where(is_usual, product, v / (diagonal_curvature + floor))
 
     return solve
 

@@ -132,6 +132,6 @@ def conjugate_gradient(
         if np.linalg.norm(residual) <= target:
             break
         z = gauge(solve(residual))
-        rho, previous = float((residual * z).sum()), rho
-        direction = -z + (rho / previous) * direction
+        rho, previous_rho = float((residual * z).sum()), rho
+        direction = -z + (rho / previous_rho) * direction
     return step, n_products

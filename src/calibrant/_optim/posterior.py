@@ -68,8 +68,8 @@ def _zoom(grid: FloatArray, log_mass: FloatArray) -> FloatArray:
 
     For a single point, the region is between its neighbors.
     """
-    inside = np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
-    first, last = inside[0], inside[-1]
+    indices = np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
+    first, last = indices[0], indices[-1]
     if first == last:
         first, last = max(first - 1, 0), min(last + 1, len(grid) - 1)
     return np.linspace(grid[first], grid[last], len(grid))

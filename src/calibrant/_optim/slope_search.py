@@ -70,8 +70,8 @@ def minimize_scalar(
             value, curvature = point.value + _integral(terms, step), _polynomial(terms, step)[1]
             return SearchResult(_solution(t + step, value, n_iter, curvature), point)
         before, t = point, t + step
-    unfinished = Solution(np.array([t]), point.value, MAX_ITER, Outcome.ITERATION_LIMIT)
-    return SearchResult(unfinished, point)
+    solution = Solution(np.array([t]), point.value, MAX_ITER, Outcome.ITERATION_LIMIT)
+    return SearchResult(solution, point)
 
 
 def _solution(t: float, value: float, n_iter: int, curvature: float) -> Solution:
@@ -87,17 +87,17 @@ def interpolate_slope(point: Point, before: Point | None) -> list[float]:
     terms = _taylor(point.slopes)
     if before is None:
         return terms
-    away, order = before.t - point.t, len(terms)
+    distance, order = before.t - point.t, len(terms)
     # The remainder after the first terms is x^order q(x). The coefficients of q at ``before``
     # follow one by one from the coefficients of the product, in which x^order has binomial
     # coefficients.
-    first = _shifted([*terms, 0.0], away)
-    power = [comb(order, k) * away ** (order - k) for k in range(len(before.slopes))]
+    first = _shifted([*terms, 0.0], distance)
+    power = [comb(order, k) * distance ** (order - k) for k in range(len(before.slopes))]
     quotient: list[float] = []
     for k, value in enumerate(_taylor(before.slopes)):
-        explained = sum(power[k - j] * quotient[j] for j in range(k))
-        quotient.append((value - first[k] - explained) / power[0])
-    return [*terms, *_shifted(quotient, -away)]
+        product = sum(power[k - j] * quotient[j] for j in range(k))
+        quotient.append((value - first[k] - product) / power[0])
+    return [*terms, *_shifted(quotient, -distance)]
 
 
 def _taylor(derivatives: tuple[float, ...]) -> list[float]:

@@ -129,9 +129,11 @@ def lower_power(
     rows = np.flatnonzero(is_inside & (place >= first) & (weight > 0))
     if not len(rows):
         return 1.0
-    lower, true_place = log_proba[rows, first:], place[rows] - first
-    inside = np.ones(len(rows), dtype=bool)
-    solution = find_top_log_beta(lower, None, true_place, inside, weight[rows], prior_scale=1.0)
+    lower_log_proba, true_place = log_proba[rows, first:], place[rows] - first
+    all_inside = np.ones(len(rows), dtype=bool)
+    solution = find_top_log_beta(
+        lower_log_proba, None, true_place, all_inside, weight[rows], prior_scale=1.0
+    )
     return float(np.exp(solution.parameters[0]))
 
 
@@ -173,27 +175,27 @@ def _log_integral(w: FloatArray, length: float, power: FloatArray, start: float)
 
     ``w`` is ``(1 - power) length``.
     """
-    small = np.abs(w) < _SERIES
-    safe = np.where(small, 1.0, np.abs(w))
+    is_small = np.abs(w) < _SERIES
+    safe_w = np.where(is_small, 1.0, np.abs(w))
     # log((e^w - 1) / w) = max(w, 0) + log((1 - e^-|w|) / |w|)
-    large = np.maximum(w, 0.0) + np.log(-np.expm1(-safe) / safe)
+    closed_form = np.maximum(w, 0.0) + np.log(-np.expm1(-safe_w) / safe_w)
     series = w / 2 + w**2 / 24
-    return (1.0 - power) * start + np.log(length) + np.where(small, series, large)
+    return (1.0 - power) * start + np.log(length) + np.where(is_small, series, closed_form)
 
 
 def _mean(w: FloatArray) -> FloatArray:
     """Mean of the density proportional to ``e^(w v)`` on [0, 1]."""
-    small = np.abs(w) < _SERIES
-    safe = np.where(small, 1.0, w)
+    is_small = np.abs(w) < _SERIES
+    safe_w = np.where(is_small, 1.0, w)
     with np.errstate(over="ignore"):
-        large = -1.0 / np.expm1(-safe) - 1.0 / safe
-    return np.where(small, 0.5 + w / 12, large)
+        closed_form = -1.0 / np.expm1(-safe_w) - 1.0 / safe_w
+    return np.where(is_small, 0.5 + w / 12, closed_form)
 
 
 def _variance(w: FloatArray) -> FloatArray:
     """Variance of the density proportional to ``e^(w v)`` on [0, 1]."""
-    small = np.abs(w) < _SERIES
+    is_small = np.abs(w) < _SERIES
     # sinh(300) is about 1e130. For larger arguments, the second term is negligible and would
     # overflow.
-    safe = np.where(small, 1.0, np.minimum(np.abs(w), 600.0))
-    return np.where(small, 1 / 12 - w**2 / 240, 1 / safe**2 - 0.25 / np.sinh(safe / 2) ** 2)
+    safe_w = np.where(is_small, 1.0, np.minimum(np.abs(w), 600.0))
+    return np.where(is_small, 1 / 12 - w**2 / 240, 1 / safe_w**2 - 0.25 / np.sinh(safe_w / 2) ** 2)

@@ -102,9 +102,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             f"The folder {target.parent} does not exist. Create it first, or pass another path."
         )
     # A new file in the same folder replaces the old file, so the folder must be writable. The old
-    # file must also be writable, because users protect files by this permission.
-    needed = [path] if is_special else [target.parent, *([target] if target.exists() else [])]
-    for place in needed:
+    # file must also be writable, because read-only files must not be replaced.
+    paths = [path] if is_special else [target.parent, *([target] if target.exists() else [])]
+    for place in paths:
         if not os.access(place, os.W_OK):
             raise PermissionError(
                 f"{os.fspath(path)} cannot be written, because you have no write permission for "

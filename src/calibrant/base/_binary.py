@@ -186,12 +186,12 @@ class BaseBinaryCalibrator(Calibrator):
         ``label`` is the column of the class that the claim is about, or None for claims about
         several classes. Each copy has its own seed, so claims do not share random numbers.
         """
-        adapted = copy(self)
+        calibrator = copy(self)
         seed = as_seed(getattr(self, "random_state", None))
         if seed is not None:
             claim_seed = np.random.SeedSequence((seed, index + 1)).generate_state(1)[0]
-            adapted.set_params(random_state=int(claim_seed))
-        return adapted
+            calibrator.set_params(random_state=int(claim_seed))
+        return calibrator
 
     def _rows_needed(self) -> int:
         """Minimum number of rows that a claim needs for its own fit."""

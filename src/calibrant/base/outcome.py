@@ -50,14 +50,16 @@ def convergence_note(owner: str, calibrators: Sequence[Any], what: str | None = 
     ``what`` is the noun for the fits ("claims", "folds"), and the message states their number. None
     means a single fit with the name ``owner``.
     """
-    failed = [list(_failures(calibrator)) for calibrator in calibrators]
-    if not any(failed):
+    failures = [list(_failures(calibrator)) for calibrator in calibrators]
+    if not any(failures):
         return None
     # Report the most frequent cause first.
-    causes = Counter(_explanation(fit) for fits in failed for fit in fits)
+    causes = Counter(_explanation(fit) for fits in failures for fit in fits)
     sentences = [text for text, _ in causes.most_common()]
     if what is not None:
-        sentences.insert(0, f"{sum(map(bool, failed))} of {len(failed)} {what} did not converge.")
+        sentences.insert(
+            0, f"{sum(map(bool, failures))} of {len(failures)} {what} did not converge."
+        )
     first, *others = sentences
     return " ".join([f"{owner}: {first}", *(text[0].upper() + text[1:] for text in others)])
 

@@ -192,12 +192,12 @@ class HistogramBinning(BaseBinaryCalibrator):
 
     def _for_claim(self, label: int | None, index: int) -> Self:
         """Return a copy with the points per bin of its class, or the maximum over classes."""
-        adapted = super()._for_claim(label, index)
+        calibrator = super()._for_claim(label, index)
         points = np.asarray(self.points_per_bin)
         if points.ndim:
             number = points.max() if label is None else points[label]
-            adapted.set_params(points_per_bin=number.item())
-        return adapted
+            calibrator.set_params(points_per_bin=number.item())
+        return calibrator
 
     def _rows_needed(self) -> int:
         return int(self.points_per_bin) if self.n_bins is None else max(2, self.n_bins)
@@ -259,20 +259,20 @@ class HistogramBinning(BaseBinaryCalibrator):
         """Fit on distinct scores with their weights, hits and numbers of rows."""
         n_bins = self._n_bins(float(total.sum()))
         if self.strategy == "uniform":
-            self.edges_, kept = uniform_edges(n_bins), np.ones(values.size)
+            self.edges_, kept_share = uniform_edges(n_bins), np.ones(values.size)
         else:
             # Large weights may give more bins than fit into memory, so limit them by the number of
             # distinct scores.
             self.edges_ = _quantile_edges(values, total, min(n_bins, _MOST_BINS * values.size))
-            kept = np.ones(values.size)
+            kept_share = np.ones(values.size)
             if self.boundary == "exclude":
                 # Exclude one of the rows at each edge between two bins. Rows with the same score
                 # share the loss equally, so the order of rows does not matter.
                 at_edge = np.searchsorted(values, self.edges_[:-1])
-                kept[at_edge] -= 1.0 / rows[at_edge]
-        self.n_tied_edges_ = int(((kept > 0) & (kept < 1)).sum())
-        counts = sum_steps(kept * total, values, self.edges_)
-        self._keep_rates(counts, sum_steps(kept * hits, values, self.edges_))
+                kept_share[at_edge] -= 1.0 / rows[at_edge]
+        self.n_tied_edges_ = int(((kept_share > 0) & (kept_share < 1)).sum())
+        counts = sum_steps(kept_share * total, values, self.edges_)
+        self._keep_rates(counts, sum_steps(kept_share * hits, values, self.edges_))
 
     def _fit_even(self, score: FloatArray, outcome: AnyArray) -> None:
         """Fit bins of equal width by counting rows block by block, without sorting."""
@@ -428,8 +428,10 @@ def uniform_edges(n_bins: int) -> FloatArray:
 
 def _row_counts(score: FloatArray, weight: FloatArray) -> FloatArray:
     """Number of rows with positive weight at each distinct score."""
-    present = score[weight > 0]
-    return distinct_sums(present, np.zeros(present.size), np.ones(present.size))[1]
+    present_scores = score[weight > 0]
+    return distinct_sums(
+        present_scores, np.zeros(present_scores.size), np.ones(present_scores.size)
+    )[1]
 
 
 def _separated(values: FloatArray, delta: float, seed: int | None) -> FloatArray:

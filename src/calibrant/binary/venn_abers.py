@@ -18,7 +18,7 @@ from calibrant.binning import distinct_sums
 from calibrant.notions import Claim
 
 _MOST_ROWS = 1e12
-"""Maximum sum of weights. A row that is added to a larger sum is lost in round-off."""
+"""Maximum sum of weights. Round-off would hide the effect of an additional row on larger sums."""
 
 _LOOP_COST = 200
 """Cost of one point of the hull, in array elements. The choice of the kernel depends on it."""

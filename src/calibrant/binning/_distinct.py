@@ -54,8 +54,8 @@ def present_rows(
     """Select rows with positive weight. For several claims, rows are on the last axis."""
     if is_unit(weight) or weight.all():
         return score, outcome, weight
-    present = weight > 0
-    return score[..., present], outcome[..., present], weight[present]
+    is_present = weight > 0
+    return score[..., is_present], outcome[..., is_present], weight[is_present]
 
 
 def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:

@@ -69,11 +69,11 @@ def _starts(rows: FloatArray, least: float) -> BoolArray:
     The last merged bin contains the remaining rows.
     """
     starts = np.zeros(len(rows), dtype=bool)
-    remaining, total = float(rows.sum()), np.inf
+    rows_left, total = float(rows.sum()), np.inf
     for b, count in enumerate(rows.tolist()):
         # A merged bin starts at a bin if the previous merged bin and the remaining bins have enough
         # rows.
-        if count > 0 and total >= least and (remaining >= least or not starts.any()):
+        if count > 0 and total >= least and (rows_left >= least or not starts.any()):
             starts[b], total = True, 0.0
-        total, remaining = total + count, remaining - count
+        total, rows_left = total + count, rows_left - count
     return starts

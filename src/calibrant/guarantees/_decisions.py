@@ -81,15 +81,15 @@ class SelectiveGuarantee(ShortRepr, AsText):
 
     def _statement(self) -> str:
         if not self.answered:
-            n_rows, needed = self.certificate.n_rows, self.rows_needed
+            n_rows, n_needed = self.certificate.n_rows, self.rows_needed
             reason = (
                 f"there are only {n_rows} rows"
-                if n_rows < needed
+                if n_rows < n_needed
                 else "the most confident rows have too many errors"
             )
             return (
                 f"Nothing could be proved, so no row is answered. A risk of {self._risk()} needs "
-                f"at least {needed} rows without an error, but {reason}."
+                f"at least {n_needed} rows without an error, but {reason}."
             )
         scope = " of each class" if self.per_class else ""
         what = f"at most {self._risk()} of the answers{scope} are wrong"
@@ -106,8 +106,8 @@ class SelectiveGuarantee(ShortRepr, AsText):
     def _classes(self) -> str:
         if not self.unproved:
             return ""
-        shown = ", ".join(self.unproved[:5]) + (", ..." if len(self.unproved) > 5 else "")
-        return f"Nothing was proved for the classes {shown}, which are never predicted."
+        text = ", ".join(self.unproved[:5]) + (", ..." if len(self.unproved) > 5 else "")
+        return f"Nothing was proved for the classes {text}, which are never predicted."
 
     def _bound(self) -> str:
         if self.least_abstained < 0.0005:  # less than 0.1%
@@ -181,7 +181,7 @@ class CoverageGuarantee(ShortRepr, AsText):
         ]
         if self.pooled:
             parts.append(
-                f"The coverage of {_class_text(self.pooled)} holds on average over their rows, "
+                f"For {_class_text(self.pooled)}, the coverage holds on average over their rows, "
                 f"because these classes have few rows."
             )
         if self.always:
@@ -192,10 +192,10 @@ class CoverageGuarantee(ShortRepr, AsText):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee as plain values for JSON."""
-        plain = {**asdict(self), "pooled": list(self.pooled), "always": list(self.always)}
-        return {**plain, "certificate": self.certificate.to_dict(), "text": str(self)}
+        fields = {**asdict(self), "pooled": list(self.pooled), "always": list(self.always)}
+        return {**fields, "certificate": self.certificate.to_dict(), "text": str(self)}
 
 
 def _class_text(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    return f"the classes {shown}" if len(names) > 1 else f"the class {shown}"
+    text = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    return f"the classes {text}" if len(names) > 1 else f"the class {text}"

@@ -231,8 +231,8 @@ class CanonicalGuarantee(ShortRepr, AsText):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee as plain values for JSON."""
-        plain = {name: np.asarray(value).tolist() for name, value in vars(self).items()}
-        return {**plain, "text": str(self)}
+        fields = {name: np.asarray(value).tolist() for name, value in vars(self).items()}
+        return {**fields, "text": str(self)}
 
 
 def _for_all(n_bins: int) -> str:

@@ -109,8 +109,8 @@ class MulticlassToBinary(Calibrator):
     - "class-wise" inserts the probabilities unchanged, so rows need not sum to one. ``normalize``
       divides rows by their sum, and a row of zeros becomes uniform.
     - Other notions scale the probabilities down if their sum exceeds one, and rescale the rest of
-      the row. "within-top-r" scales the top r entries. Classes other than the top class stay just
-      below it.
+      the row. "within-top-r" scales the top r entries. The entries of other classes stay below the
+      entry of the top class if possible.
 
     `predict` returns the highest entry of `predict_proba`. This can differ from the top class of
     the scores if the calibrated probability of the top class is at most 1/K, or below that of
@@ -261,11 +261,11 @@ class MulticlassToBinary(Calibrator):
         if any(has_few_rows):
             pooled = base._for_claim(None, _POOLED)
             pooled._fit_claims([pooled], [_pool(claims)])
-        kept = [j for j, few in enumerate(has_few_rows) if not few]
-        if kept:
-            base._fit_claims([clones[j] for j in kept], [claims[j] for j in kept])
-        for calibrator, n, few in zip(clones, rows, has_few_rows, strict=True):
-            yield _ClaimFit(pooled if few else calibrator, n, few)
+        indices = [j for j, has_few in enumerate(has_few_rows) if not has_few]
+        if indices:
+            base._fit_claims([clones[j] for j in indices], [claims[j] for j in indices])
+        for calibrator, n, has_few in zip(clones, rows, has_few_rows, strict=True):
+            yield _ClaimFit(pooled if has_few else calibrator, n, has_few)
 
     def predict_claims(self, X: ScoresLike) -> FloatArray:
         """Predict the calibrated probabilities of the claims, to which the guarantee applies.
