@@ -1,7 +1,7 @@
 r"""Weights of a mixture of predictions that minimize the log-loss.
 
-For :math:`\sum_i c_i = 1`, the problem :math:`\min_w -\sum_i c_i \log (P w)_i` over the simplex has
-the same solution as over :math:`w \ge 0` with the additional term :math:`\sum_j w_j`. Newton steps
+If :math:`\sum_i c_i = 1`, the minimum of :math:`-\sum_i c_i \log (P w)_i` over the simplex does not
+change if :math:`\sum_j w_j` is added and only :math:`w \ge 0` is required. Newton steps
 solve the problem. Their quadratic models are non-negative least-squares problems (Kim, Carbonetto,
 Stephens and Anitescu 2020, arXiv:1806.01412). About a dozen steps are enough. Expectation
 maximization needs thousands, because its convergence is sublinear at the boundary.

@@ -220,7 +220,7 @@ def check_row_counts(weight: FloatArray, what: str) -> None:
 
 
 def check_total(total: float, n_rows: int, what: str) -> None:
-    """Raise if the weights of several rows sum to less than two; ``what`` is a noun phrase."""
+    """Raise if the weights of several rows sum to less than two. ``what`` names the operation."""
     if total < 2 <= n_rows:
         raise ValueError(
             f"{what[0].upper()}{what[1:]} counts a weight of 2 as two rows, but the weights of "

@@ -46,8 +46,8 @@ class OptionScores:
 
     Notes
     -----
-    Labels are option positions 0 .. K - 1. Fits and metrics of a type of calibration that has one
-    binary problem per position, such as "class-wise", count an absent option as a correct
+    Labels are option positions 0 .. K - 1. Some types of calibration, such as "class-wise",
+    have one binary problem per position. Their fits and metrics count an absent option as a correct
     prediction of 0, which adds no error.
 
     Calibrators need ``inputs="log_proba"``. Their fits treat an absent option like a class with the

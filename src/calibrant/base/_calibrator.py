@@ -145,7 +145,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         *,
         verbose: bool,
     ) -> Self:
-        """Check the data of a user and fit; ``columns`` are other columns of the same rows."""
+        """Check the data of a user and fit. ``columns`` are other columns of the same rows."""
         check_option_inputs(X, self.inputs, type(self).__name__)
         sample, classes = as_sample(
             X,

@@ -88,8 +88,8 @@ class MulticlassToBinary(Calibrator):
     -----
     This is Algorithm 5 of Gupta & Ramdas (2022). Claim c has a score :math:`s_i` and an outcome
     :math:`o_i` for some of the rows. A clone :math:`h_c` of the calibrator is fitted to these rows,
-    and a new row gets :math:`h_c(s)`. The other algorithms of the paper are, with a calibrator
-    ``A`` and k points per bin:
+    and a new row gets :math:`h_c(s)`. The other algorithms of the paper correspond to these
+    calibrators, for a binary calibrator ``A`` and k points per bin:
 
     - Algorithm 1, confidence: ``MulticlassToBinary(A, notion="confidence")``
     - Algorithm 2, top-label: ``MulticlassToBinary(A, notion="top-label")``
@@ -112,11 +112,11 @@ class MulticlassToBinary(Calibrator):
       the row. "within-top-r" scales the top r entries. The entries of other classes stay below the
       entry of the top class if possible.
 
-    `predict` returns the highest entry of `predict_proba`. This can differ from the top class of
-    the scores if the calibrated probability of the top class is at most 1/K, or below that of
-    another rank. On 10,000 rows of CIFAR-100 (ResNet-110), the top class changes in 2 rows for a
-    spline of the confidence. It changes in 143 rows for one spline per top label, and in no row for
-    histogram binning. The accuracy is 0.7490 in all cases.
+    `predict` returns the class with the highest entry of `predict_proba`. It can differ from the
+    top class of the scores, if the calibrated probability of the top class is at most 1/K or below
+    that of another rank. On 10,000 rows of CIFAR-100 (ResNet-110), the top class changes in 2 rows
+    for a spline of the confidence. It changes in 143 rows for one spline per top label, and in no
+    row for histogram binning. The accuracy is 0.7490 in all cases.
 
     The cost is one binary fit per claim. The fit needs memory for a few columns of scores.
 
