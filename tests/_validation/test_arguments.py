@@ -19,7 +19,9 @@ P = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.5, 0.3, 0.2]
     ],
 )
 def test_swapped_labels_and_scores_are_named(labels, scores):
-    with pytest.raises(ValueError, match=r"look like labels. Swap them. Metrics take \(y_true"):
+    with pytest.raises(
+        ValueError, match=r"look like labels. Swap the two arguments. Metrics take \(y_true"
+    ):
         check_predictions(labels, scores)
 
 

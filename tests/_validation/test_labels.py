@@ -47,7 +47,7 @@ def test_integer_labels_can_be_given_classes():
 @pytest.mark.parametrize(
     ("labels", "n_classes", "classes", "message"),
     [
-        ([0, 3], 3, None, r"Label 3 in row 1 is out of range: .* 0 to 2. .*classes="),
+        ([0, 3], 3, None, r"Label 3 in row 1 is out of range. .* 0 to 2. .*classes="),
         ([0, -1], 3, None, r"Label -1 in row 1"),
         ([1, 2, 3], 3, None, r"Pass classes=range\(1, 4\) if this is the order of the columns"),
         ([-1, 1], 2, None, r"Pass classes=\[-1, 1\] if this is the order of the columns"),

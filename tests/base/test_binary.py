@@ -87,7 +87,7 @@ def test_rows_needed_are_two_unless_a_method_says_otherwise():
     [
         ([5, 5], True, "one for each of the 3 classes"),
         ([5, 5, 0], True, "points_per_bin must be an integer"),
-        ([5, 5, 5], False, "this notion has no binary problem per class"),
+        ([5, 5, 5], False, "this type of calibration has no binary problem per class"),
         (0, False, "points_per_bin must be an integer"),
     ],
 )

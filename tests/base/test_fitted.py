@@ -11,7 +11,9 @@ from calibrant.base import FittedValue
 def test_letters_are_one_number_throughout():
     sizes = {"K": 3}
     assert FittedValue(("K", "B")).check(np.zeros((3, 5)), sizes) is None
-    assert FittedValue(("B",)).check(np.zeros(4), sizes) == "has shape (4,) and must have (5)"
+    assert (
+        FittedValue(("B",)).check(np.zeros(4), sizes) == "has shape (4,), but must have shape (5)"
+    )
 
 
 @pytest.mark.parametrize("value", [True, "1", None, [1.0], {}])
@@ -30,7 +32,7 @@ def test_letters_add_up():
     sizes = {"K": 3, "M": 2}
     assert FittedValue(("S", "M+K")).check(np.zeros((7, 5)), sizes) is None
     wrong = FittedValue(("S", "M+K")).check(np.zeros((7, 4)), sizes)
-    assert wrong == "has shape (7, 4) and must have (7, M+K)"
+    assert wrong == "has shape (7, 4), but must have shape (7, M+K)"
 
 
 def test_a_sum_of_letters_that_were_not_met_is_rejected():

@@ -49,7 +49,7 @@ def test_new_scores_of_another_kind_are_converted_and_not_declared(rng):
         TemperatureScaling().fit(proba, y).predict_proba(logits)
     with pytest.raises(ValueError, match=r"Pass np\.log\(p\)"):
         TemperatureScaling(inputs="log_proba").fit(np.log(proba), y).predict_proba(proba)
-    with pytest.warns(DataWarning, match=r"If they are probabilities, pass np\.log\(p\)"):
+    with pytest.warns(DataWarning, match=r"If these scores are probabilities, pass np\.log\(p\)"):
         TemperatureScaling(inputs="logits").fit(logits, y).predict_proba(proba)
 
 

@@ -109,7 +109,7 @@ def test_tables_on_other_bins_do_not_add(data):
 def test_bins_of_another_number_of_claims_are_rejected(data):
     proba, y, weight = data
     with pytest.raises(
-        ValueError, match="bins were fitted for 2 claims, but the data have 4 claims"
+        ValueError, match="fitted for 2 binary events, but the data have 4 binary events"
     ):
         bin_table(
             as_notion("class-wise").claims(proba, y, weight), bins=Bins((np.ones(1), np.ones(1)))

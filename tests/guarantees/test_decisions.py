@@ -32,7 +32,7 @@ def test_a_model_that_is_good_enough_need_not_abstain():
 
 def test_silence_is_explained():
     text = str(_guarantee(answered=0.0, certificate=Certificate(40, 0.05, 0.1, "2026-11-18", "")))
-    assert "needs at least 45 rows without an error, and there are only 40 rows" in text
+    assert "needs at least 45 rows without an error, but there are only 40 rows" in text
     assert "the most confident rows have too many errors" in str(_guarantee(answered=0.0))
 
 

@@ -18,7 +18,7 @@ from calibrant.guarantees import (
 def test_the_sentence_a_manager_reads():
     claims = [make_claim([h], [400], points_per_bin=400) for h in (348, 348, 200)]
     guarantee = binning_guarantee(
-        [make_quantity(*claims)], 0.05, 0.0, ("'dog', with too few rows for bins of their own",)
+        [make_quantity(*claims)], 0.05, 0.0, ("'dog' (too few rows for separate bins)",)
     )
     low, high = guarantee.intervals[0].low, guarantee.intervals[0].high
     assert (math.floor(100 * low), math.ceil(100 * high)) == (82, 91)
@@ -28,7 +28,7 @@ def test_the_sentence_a_manager_reads():
         "probability differs from its true frequency by more than 0.07. This applies to "
         "predict_claims for new cases drawn like the calibration rows. These rows must be "
         "independent of each other, and the model must not have been trained or selected on them. "
-        "Not covered: 'dog', with too few rows for bins of their own."
+        "Not covered: 'dog' (too few rows for separate bins)."
     )
 
 

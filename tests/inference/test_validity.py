@@ -166,7 +166,7 @@ def test_nonsense_is_rejected():
         validity_curve([0, 1, 0, 1], proba, notion="canonical", bins=[0.5, 0.5, 1.0, 1.0])
     with pytest.raises(
         ValueError,
-        match="Arrays must have the same number of rows, but bins has 2 rows, y_prob has 4",
+        match="Arrays must have the same number of rows, but bins has 2 rows and y_prob has 4",
     ):
         validity_curve([0, 1, 0, 1], proba, notion="canonical", bins=[0, 1])
     with pytest.raises(ValueError, match="y_pred is only allowed for binary types"):

@@ -71,7 +71,7 @@ def test_unequal_weights_widen_the_interval(rng):
         (
             [0, 1, 1],
             [0.5, 0.5],
-            "Arrays must have the same number of rows, but correct has 3 rows, confidence has 2",
+            "Arrays must have the same number of rows, but correct has 3 rows and confidence has 2",
         ),
         ([], [], "at least one row"),
     ],

@@ -122,7 +122,11 @@ def test_warnings_name_what_deserves_one(rng):
     )
     for case, calibrator, message in (
         (separable, temperature, "separate the calibration labels perfectly"),
-        (anti_informative, temperature, "higher scores do not go with the true labels"),
+        (
+            anti_informative,
+            temperature,
+            "true classes do not have higher scores than other classes",
+        ),
         (one_class, vector, "a class has no rows in the calibration data"),
     ):
         _, caught = fit_and_check(calibrator, *case(rng), "logits")

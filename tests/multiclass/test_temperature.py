@@ -90,7 +90,8 @@ def test_anti_informative_scores_become_uniform_with_one_warning(rng):
     proba = softmax(3 * rng.normal(size=(200, 3)))
     worst = proba.argmin(axis=1)
     with pytest.warns(
-        ConvergenceWarning, match="TemperatureScaling: higher scores do not go with the true labels"
+        ConvergenceWarning,
+        match="TemperatureScaling: true classes do not have higher scores than other classes",
     ) as record:
         out = TemperatureScaling().fit(proba, worst).predict_proba(proba)
     assert len(record) == 1

@@ -231,7 +231,7 @@ def test_comparisons_and_gains_take_log_probabilities(forecasts):
 
 
 def test_one_score_per_row_needs_the_classes_of_text_labels():
-    with pytest.raises(ValueError, match=r"The positive class is ambiguous: .* Pass classes"):
+    with pytest.raises(ValueError, match=r"The positive class is ambiguous, .* Pass classes"):
         evaluate(["approve", "reject"], [0.9, 0.1])
     assert evaluate(["approve", "reject"], [0.9, 0.1], classes=["reject", "approve"]).accuracy == 1
     assert evaluate([1, 0], [0.9, 0.1]).accuracy == 1

@@ -318,7 +318,7 @@ def test_labels_in_the_place_of_probabilities_are_called_so(data):
 
 def test_probabilities_that_are_said_to_be_logits_cause_a_warning(data):
     p, y, right = data
-    said = r"every row sums to one. If they are probabilities, pass inputs='proba'"
+    said = r"every row sums to one. If these scores are probabilities, pass inputs='proba'"
     with pytest.warns(DataWarning, match=said):
         evaluate(y, p, inputs="logits")
     with pytest.warns(DataWarning, match=said):

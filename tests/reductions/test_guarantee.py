@@ -108,7 +108,7 @@ def test_a_class_in_fallback_is_named_as_not_covered(rng):
         .fit(P, np.array(list("abc"))[y])
         .guarantee()
     )
-    assert result.not_covered == ("'rare', with too few rows for bins of their own",)
+    assert result.not_covered == ("'rare' (too few rows for separate bins)",)
     assert all(interval.claim != "'rare'" for interval in result.intervals)
 
 
@@ -129,7 +129,7 @@ def test_a_class_with_single_points_a_bin_is_named_as_not_covered():
         :, None
     ] * [1, -1]
     result = MulticlassToBinary(HistogramBinning(n_bins=10)).fit(P, P.argmax(axis=1)).guarantee()
-    assert result.not_covered == ("class 1, with fewer than two rows per bin",)
+    assert result.not_covered == ("class 1 (fewer than two rows per bin)",)
     assert result.n_bins == 10
 
 
@@ -172,7 +172,7 @@ def test_one_alpha_is_split_between_the_claims_that_are_covered(rng):
     result = fitted.fit(P, y).guarantee(alpha=0.1)
     assert [q.name for q in result.quantities] == ["class 0", "class 1"]
     assert [q.alpha for q in result.quantities] == [0.05, 0.05]
-    assert result.not_covered == ("class 2, with fewer than two rows per bin",)
+    assert result.not_covered == ("class 2 (fewer than two rows per bin)",)
 
 
 def test_alphas_of_claims_that_are_not_covered_do_not_count(rng):

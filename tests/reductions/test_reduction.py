@@ -649,7 +649,7 @@ def test_a_calibrator_of_vectors_is_rejected():
 
 
 def test_the_inner_calibrator_declares_no_inputs():
-    with pytest.raises(ValueError, match="classes must be passed to MulticlassToBinary"):
+    with pytest.raises(ValueError, match=r"must not set inputs or classes.*Pass inputs and"):
         MulticlassToBinary(HistogramBinning(inputs="logits")).fit(SIX, TRUTH)
 
 
@@ -658,7 +658,7 @@ def test_the_inner_calibrator_declares_no_inputs():
     [
         ("class-wise", [50, 50], "one for each of the 4 classes"),
         ("class-wise", [50, 50, 0, 50], "points_per_bin must be an integer"),
-        ("confidence", [50] * 4, "this notion has no binary problem per class"),
+        ("confidence", [50] * 4, "this type of calibration has no binary problem per class"),
     ],
 )
 def test_points_per_bin_that_fit_no_class_are_rejected(notion, points, message):

@@ -1,1 +1,1 @@
-"""Cross-fitting: fit calibrators on some rows and score their predictions on others."""
+"""Cross-fitting: fit calibrators on some rows and score their predictions on other rows."""

@@ -1,4 +1,4 @@
-"""Fit calibrators inside other calibrators on some rows, and predict other rows with them.
+"""Fit the members of composite calibrators on some rows, and predict other rows.
 
 This module does all cross-fitting. `fit_folds` fits a clone on the training rows of each fold of a
 `FoldPlan`. `proba_of` and `proba_blocks` predict the held-out rows.
@@ -27,7 +27,7 @@ from calibrant.reductions import MulticlassToBinary
 
 _BLOCK_SHARE = 64
 """A block has at most 1/64 of all predictions, or the usual size if the usual size is larger.
-Calibrators need temporary arrays of a few blocks, which must be small compared with the output. """
+Calibrators need temporary arrays of a few blocks, which must be small compared with the output."""
 
 
 def check_calibrator(calibrator: Any) -> Any:
@@ -74,11 +74,11 @@ def fit_on(calibrator: Any, sample: Sample, inputs: str) -> Any:
 
 
 def fit_clone(calibrator: Any, sample: Sample, inputs: str, like: Any = None) -> Any:
-    """Fit a clone of a calibrator of `set_up`; iterations start at the optimum of ``like``."""
-    adapted = clone(calibrator)
-    if like is not None and isinstance(adapted, Calibrator):
-        adapted._start_like(like)
-    return fit_on(adapted, sample, inputs)
+    """Fit a clone of a calibrator of `set_up`. Iterations start at the optimum of ``like``."""
+    member = clone(calibrator)
+    if like is not None and isinstance(member, Calibrator):
+        member._start_like(like)
+    return fit_on(member, sample, inputs)
 
 
 def fit_folds(
@@ -122,7 +122,7 @@ def proba_blocks(
     rows: IntArray | None = None,
     columns: Sequence[AnyArray] = (),
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield probabilities of all rows or some in blocks, each with its slice."""
+    """Yield probabilities of all rows, or of ``rows``, in blocks. Each block has its slice."""
     n_rows = len(scores) if rows is None else len(rows)
     elements = _block_elements(fitted, n_rows * scores.shape[1])
     for part in row_blocks(n_rows, scores.shape[1], elements=elements):
@@ -142,6 +142,6 @@ def _predict(
         return proba_of_present(fitted, scores, *(columns if fitted._uses_columns else ()))
     out = np.zeros(scores.shape)
     # A classifier without classes_ has one column per class.
-    known = getattr(fitted, "classes_", np.arange(scores.shape[1]))
-    out[:, np.asarray(known, dtype=np.intp)] = fitted.predict_proba(as_proba(scores, inputs))
+    codes = getattr(fitted, "classes_", np.arange(scores.shape[1]))
+    out[:, np.asarray(codes, dtype=np.intp)] = fitted.predict_proba(as_proba(scores, inputs))
     return zero_absent(out, scores)

@@ -78,10 +78,10 @@ class PairedScores:
     """Scores of rows before and after recalibration, fold by fold, with the row weights.
 
     A row with weight 2 may occur twice, held out by two folds. ``excess`` estimates how much better
-    the best calibrator of the family is than one fitted on all rows. The excess is a grouped
-    jackknife: ``(J - 1) / J`` times the sum of the divergences of the J calibrators from their
-    mean. ``moments`` (2, m) are the first two moments of the gain of a row if its label is drawn
-    from the scores.
+    the best calibrator of the family is than the calibrator that is fitted on all rows. The
+    estimate is a grouped jackknife: ``(J - 1) / J`` times the sum of the divergences of the J
+    calibrators from their mean. ``moments`` (2, m) are the first two moments of the gain of a row
+    if its label is drawn from the scores.
     """
 
     before: FloatArray
@@ -107,7 +107,7 @@ def _seed_of(rng: Rng) -> int:
 
 
 class CrossFit(NamedTuple):
-    """Folds of rows in memory, and a calibrator for each that was fitted on the other rows."""
+    """Folds of rows in memory, and one calibrator per fold that was fitted on the other rows."""
 
     folds: list[Fold]
     plan: RowFolds
@@ -123,9 +123,9 @@ def cross_fit(
     rng: Rng,
     groups: Any,
 ) -> CrossFit:
-    """Fit a calibrator to checked predictions without each fold.
+    """Fit a calibrator once per fold, on the checked predictions outside the fold.
 
-    The default calibrator is `StructuredScaling`, the strongest known default for several classes.
+    The default calibrator is `StructuredScaling`.
     """
     scores, y, weight, _ = data
     codes = check_groups(groups, len(y))
@@ -135,9 +135,9 @@ def cross_fit(
             f"Cross-fitting needs at least 2 rows with positive weight, got "
             f"{np.count_nonzero(weight)}. Pass more rows."
         )
-    chosen = StructuredScaling() if calibrator is None else calibrator
+    base = StructuredScaling() if calibrator is None else calibrator
     plan = RowFolds(ArraySample(scores, y, weight, groups=codes), folds)
-    return CrossFit(folds, plan, fit_folds(set_up(chosen, inputs, scores.shape[1]), plan, inputs))
+    return CrossFit(folds, plan, fit_folds(set_up(base, inputs, scores.shape[1]), plan, inputs))
 
 
 def paired_scores(
@@ -150,7 +150,7 @@ def paired_scores(
     rng: Rng,
     groups: Any = None,
 ) -> PairedScores:
-    """Score checked predictions before and after recalibration by calibrators fitted on other rows.
+    """Score checked predictions before and after cross-fitted recalibration.
 
     The default calibrator is that of `cross_fit`.
     """

@@ -50,7 +50,7 @@ class ChunkReader(NamedTuple):
     """Called with a message if scores were repaired."""
 
     def read(self, chunk: Chunk) -> ArraySample:
-        """The checked rows of a chunk."""
+        """Return the checked rows of a chunk."""
         scores = np.asarray(chunk.scores) if self.is_trusted else self._check_scores(chunk)
         try:
             y, _ = encode_labels(
@@ -103,7 +103,7 @@ def _check_same_classes(names: AnyArray, classes: LabelsLike | None, n_classes: 
     if classes is not None and not np.array_equal(check_classes(classes, n_classes), names):
         raise ValueError(
             f"classes are {shortened(check_classes(classes, n_classes))}, but the columns are "
-            f"named after {shortened(names)}. Remove classes=, or pass these names."
+            f"named after {shortened(names)}. Remove classes=, or pass the names of the columns."
         )
 
 
@@ -125,7 +125,7 @@ class _Counts(NamedTuple):
     n_impossible: int
     """Number of rows with positive weight whose true class has probability zero."""
     n_changed: int
-    """Chunks whose scores were repaired, so every pass must repair them again."""
+    """Number of chunks whose scores were repaired. Every pass must repair these chunks again."""
     summary: list[tuple[AnyArray, ...]]
     """Rows for a summary, if the number of rows was known before the pass."""
     notes: list[str]
@@ -174,7 +174,7 @@ class _CheckedSource:
 
 
 class ChunkedSample(Sample):
-    """A sample whose chunks are read at every pass; only sums are returned.
+    """A sample whose chunks are read at every pass. Passes return only sums.
 
     ``changes`` are applied to the checked rows of each chunk, one after the other.
     """
@@ -190,8 +190,7 @@ class ChunkedSample(Sample):
     ) -> None:
         self._source, self._changes = source, changes
         self._origin = origin
-        """Return a sample with the same labels and weights, which are counted once for both
-        samples."""
+        """A sample with the same labels and weights, which are counted once for both samples."""
 
     @property
     def n_columns(self) -> int:
@@ -262,7 +261,7 @@ class ChunkedSample(Sample):
         return self.rescored(partial(_transform_chunk, function))
 
     def rescored(self, function: Change) -> ChunkedSample:
-        """Apply ``function`` to each chunk. It changes only the scores of rows."""
+        """Apply to each chunk a ``function`` that changes only the scores of rows."""
         return ChunkedSample(self._source, (*self._changes, function), self._origin or self)
 
     def claims(self, notion: Any, cuts: FloatArray | None = None) -> Any:

@@ -32,12 +32,12 @@ class ChunkSource(ABC):
     """Labels of the columns, if they are known."""
 
     n_rows: int | None = None
-    """Number of rows, if it is known before they are read."""
+    """Number of rows, or None if it is unknown before a pass."""
 
     @property
     @abstractmethod
     def n_columns(self) -> int:
-        """Number of classes; 2 if there is one score per row."""
+        """Number of classes, which is 2 if there is one score per row."""
 
     @abstractmethod
     def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterable[Any]:
@@ -64,11 +64,11 @@ class ChunkedScores(ABC):
     @property
     @abstractmethod
     def n_columns(self) -> int:
-        """Number of classes; 2 if there is one score per row."""
+        """Number of classes, which is 2 if there is one score per row."""
 
     @property
     def n_features(self) -> int:
-        """Number of columns that the user passed. It is 1 if there is one score per row."""
+        """Number of columns that the user passed, which is 1 if there is one score per row."""
         return self.n_columns
 
     @abstractmethod
@@ -95,8 +95,8 @@ class ChunkedScores(ABC):
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
-            "This operation needs all rows in memory, but the scores are read in chunks. Load them "
-            "with np.concatenate(list(scores)), or process each chunk."
+            "This operation needs all rows in memory, but the scores are read in chunks. Pass "
+            "np.concatenate(list(scores)), or process each chunk."
         )
 
 

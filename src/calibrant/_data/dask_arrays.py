@@ -72,13 +72,13 @@ class DaskScores(ChunkedScores):
         options = {"dtype": dtype, "chunks": chunks, "meta": meta, **axes}
         if not columns:
             return rows.map_blocks(function, **options)
-        # Blocks are aligned by their last axes, so a column needs one axis for each of the scores.
+        # Blocks are aligned by their last axes, so a column needs as many axes as the scores.
         tables = [_as_table(column, rows) for column in columns]
         return rows.map_blocks(partial(_apply_with_columns, function), *tables, **options)
 
 
 def _as_table(column: Any, rows: Any) -> Any:
-    """A column as a dask array with the chunks and the number of axes of the scores."""
+    """Return a column as a dask array with the chunks and the number of axes of the scores."""
     from dask.array import asarray
 
     values = asarray(as_dask_or_array(column)).rechunk((rows.chunks[0],))
@@ -131,11 +131,11 @@ class DaskSource(ChunkSource):
         """Return a delayed task per chunk that applies ``function``."""
         from dask import delayed
 
-        shared, apply = delayed(function, pure=False), delayed(_apply_to_chunk)
+        delayed_function, apply = delayed(function, pure=False), delayed(_apply_to_chunk)
         starts = np.concatenate([[0], np.cumsum(self._rows.chunks[0])[:-1]]).tolist()
         blocks = self._rows.to_delayed().ravel()
         return [
-            apply(shared, start, *columns)
+            apply(delayed_function, start, *columns)
             for start, *columns in zip(starts, blocks, *self._columns, strict=True)
         ]
 
@@ -178,7 +178,7 @@ def as_dask_or_array(column: Any) -> Any:
 
 
 def compute(task: Any) -> Any:
-    """Compute a delayed task with the user's scheduler. Raises an error if all workers are gone."""
+    """Compute a delayed task with the user's scheduler, or raise if all workers are gone."""
     from dask.base import get_scheduler
 
     client: Any = getattr(get_scheduler(), "__self__", None)
@@ -217,7 +217,7 @@ def _split(column: Any, sizes: tuple[int, ...]) -> list[Any]:
     if len(column) != sum(sizes):
         raise ValueError(
             f"Labels, weights and groups must have one entry per row of scores, but there are "
-            f"{len(column):,} entries and {sum(sizes):,} rows."
+            f"{len(column):,} entries and {sum(sizes):,} rows. Pass columns of the same rows."
         )
     if hasattr(column, "rechunk"):
         return list(column.rechunk((sizes,)).to_delayed())

@@ -57,20 +57,20 @@ class FoldPlan(ABC):
 
     @abstractmethod
     def rescored(self, score: Callable[[int, ArraySample], FloatArray]) -> Sample:
-        """The rows with new scores ``score(fold, rows)`` of the fold in which they are held out.
+        """Return the rows with scores ``score(fold, rows)`` of the fold that holds them out.
 
-        The number of this fold is one more column of the rows. If a single fold is evaluated, its
-        calibrator also scores the training rows, which have the number -1.
+        The number of this fold is an additional column of the rows. If a single fold is evaluated,
+        its calibrator also scores the training rows, which have the number -1.
         """
 
     @property
     @abstractmethod
     def ratios(self) -> FloatArray:
-        """Return the ratio of held-out weight to training weight of each fold."""
+        """Ratio of held-out weight to training weight of each fold."""
 
     @property
     def trains(self) -> list[Sample]:
-        """Yield the training rows of each fold."""
+        """The training rows of each fold."""
         return [self.train(fold) for fold in range(self.n_folds)]
 
 
@@ -107,9 +107,9 @@ class RowFolds(FoldPlan):
 def _rescored_columns(
     score: Callable[[int, ArraySample], FloatArray], number: int, rows: ArraySample
 ) -> tuple[AnyArray, ...]:
-    """Columns of a sample with new scores, and with the number of a fold; -1 for no fold."""
-    _, *others = rows.columns_of(np.arange(rows.shape[0]))
-    return score(max(number, 0), rows), *others, np.full(rows.shape[0], number)
+    """Return the columns of a sample with new scores, and the number of a fold or -1."""
+    _, *other_columns = rows.columns_of(np.arange(rows.shape[0]))
+    return score(max(number, 0), rows), *other_columns, np.full(rows.shape[0], number)
 
 
 def _split_groups(rows: ArraySample) -> IntArray:
@@ -213,7 +213,7 @@ def plan_folds(
     if not is_number:
         raise TypeError(
             "Chunked data are assigned to folds by row number, so cv must be a number of folds, "
-            f"got {cv!r}. Pass cv=5, for example."
+            f"got {cv!r}. For example, pass cv=5."
         )
     n_folds = folds_for(sample.total) if cv is None else check_count(cv, "cv", minimum=2)
     if one_fold:

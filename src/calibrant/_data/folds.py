@@ -17,8 +17,8 @@ from calibrant._typing import FloatArray, IntArray, Rng
 from calibrant._validation import as_array, as_seed, check_count, raise_if_missing, warn_data
 
 _MAX_COPIES = 2**24
-"""Maximum number of copies that are assigned one by one. They take half a gigabyte. With more
-copies, every row is assigned once and keeps its weight."""
+"""Maximum number of copies that are assigned one by one. So many copies take half a gigabyte. With
+more copies, every row is assigned once and keeps its weight."""
 
 
 FEW_ROWS = 100
@@ -88,7 +88,8 @@ def as_folds(
 def folds_for(n_samples: float) -> int:
     """Default number of folds: 5, or 20 for fewer than 100 rows.
 
-    With few rows, a fit to four fifths of them is much worse than a fit to all, and fits are cheap.
+    If rows are few, a fit to four fifths of the rows is much worse than a fit to all rows. Fits to
+    few rows are cheap, so more folds cost little.
     """
     return 20 if n_samples < FEW_ROWS else 5
 
@@ -123,8 +124,8 @@ def stratified_rows(
         yield from StratifiedGroupKFold(n_folds).split(np.zeros(len(codes)), strata, groups)
         return
     fold = _assign_by_class(codes, n_folds)
-    for held in range(n_folds):
-        yield np.flatnonzero(fold != held), np.flatnonzero(fold == held)
+    for number in range(n_folds):
+        yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
 
 def _warn_rare(codes: IntArray, n_folds: int, most: int) -> None:
@@ -143,7 +144,7 @@ def _warn_rare(codes: IntArray, n_folds: int, most: int) -> None:
     if least < n_folds:
         warn_data(
             f"The smallest class has {least} row{'s' * (least > 1)}, fewer than the {n_folds} folds"
-            f" of cv, so some folds have no row of it. Pass more rows, or a smaller cv."
+            f" of cv, so some folds have no row of this class. Pass more rows, or a smaller cv."
         )
 
 
@@ -171,8 +172,8 @@ def _strata(codes: IntArray, n_folds: int) -> IntArray:
     """
     counts = np.bincount(codes)
     is_rare = counts < n_folds
-    shared = len(counts) if counts[is_rare].sum() >= n_folds else counts.argmax()
-    return np.where(is_rare[codes], shared, codes)
+    stratum = len(counts) if counts[is_rare].sum() >= n_folds else counts.argmax()
+    return np.where(is_rare[codes], stratum, codes)
 
 
 def held_out_rows(
@@ -192,8 +193,8 @@ def held_out_rows(
     is_common = counts[counts > 0].min() >= 2 and share * len(codes) >= len(counts)
     from sklearn import model_selection as splits  # this import takes half a second
 
-    even = splits.StratifiedShuffleSplit if is_common else splits.ShuffleSplit
-    kind = even if groups is None else splits.GroupShuffleSplit
+    splitter = splits.StratifiedShuffleSplit if is_common else splits.ShuffleSplit
+    kind = splitter if groups is None else splits.GroupShuffleSplit
     yield from kind(1, test_size=share, random_state=0).split(np.zeros(len(codes)), codes, groups)
 
 
@@ -228,9 +229,9 @@ def _random_parts(
     generator = np.random.default_rng(seed)
     fold = generator.permutation(len(rows)) % n_folds
     copy_weight = weight / np.maximum(_copies(weight), 1)
-    for held in range(n_folds):
-        held_out = np.bincount(rows[fold == held], minlength=len(y)) * copy_weight
-        fit = np.bincount(rows[fold != held], minlength=len(y)) * copy_weight
+    for number in range(n_folds):
+        held_out = np.bincount(rows[fold == number], minlength=len(y)) * copy_weight
+        fit = np.bincount(rows[fold != number], minlength=len(y)) * copy_weight
         yield fit, held_out
 
 
@@ -239,8 +240,8 @@ def _group_parts(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Return the weights of training rows and held-out rows, with whole groups in each fold."""
     fold_of_group = np.random.default_rng(seed).permutation(groups.max() + 1) % n_folds
-    for held in range(n_folds):
-        is_held = fold_of_group[groups] == held
+    for number in range(n_folds):
+        is_held = fold_of_group[groups] == number
         yield weight * ~is_held, weight * is_held
 
 

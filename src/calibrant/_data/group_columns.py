@@ -60,12 +60,12 @@ def name_groups(by: Any) -> AnyArray:
 
 def cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
     """Return the rows of every combination of values that occurs, in the order of the values."""
-    coded = [_code(name, part) for name, part in columns.items()]
-    codes = np.stack([code for code, _ in coded], axis=1)
+    codes_and_names = [_code(name, part) for name, part in columns.items()]
+    codes = np.stack([code for code, _ in codes_and_names], axis=1)
     combinations, place = np.unique(codes, axis=0, return_inverse=True)
     order = np.argsort(place.ravel(), kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(place.ravel()))[:-1])
-    levels = [values for _, values in coded]
+    levels = [values for _, values in codes_and_names]
     names = [_name(tuple(columns), levels, combination) for combination in combinations]
     return dict(zip(names, rows, strict=True))
 
@@ -78,21 +78,21 @@ def _name(columns: tuple[str, ...], levels: Sequence[list[str]], codes: IntArray
 
 
 def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
-    """Return the codes of a column and their names; missing values form the last group."""
+    """Return the codes of a column and their names. Missing values form the last group."""
     values = (_dated(column) if column.dtype.kind == "M" else column).tolist()
     is_missing = [value is None or value != value or value == "NaT" for value in values]
-    present = {value for value, missing in zip(values, is_missing, strict=True) if not missing}
-    if len(present) > _MOST_GROUPS:
+    distinct = {value for value, is_absent in zip(values, is_missing, strict=True) if not is_absent}
+    if len(distinct) > _MOST_GROUPS:
         raise ValueError(
-            f"by {name!r} has {len(present):,} different values, more than {_MOST_GROUPS}. Bin "
+            f"by {name!r} has {len(distinct):,} different values, more than {_MOST_GROUPS}. Bin "
             "the values first, for example with np.digitize(x, edges) or "
             "dates.astype('datetime64[M]')."
         )
-    order = _sorted(present)
+    order = _sorted(distinct)
     place = {value: code for code, value in enumerate(order)}
     codes = [
-        len(order) if missing else place[value]
-        for value, missing in zip(values, is_missing, strict=True)
+        len(order) if is_absent else place[value]
+        for value, is_absent in zip(values, is_missing, strict=True)
     ]
     names = [*map(str, order), MISSING]
     if len(set(names)) < len(names):  # 1 and "1" have the same str(), but not the same repr()
@@ -116,16 +116,17 @@ def _sorted(values: set[Any]) -> list[Any]:
 
 
 class GroupLevels(NamedTuple):
-    """Names of the groups of each column, sorted; groups of all columns are numbered in this order.
+    """Sorted names of the groups of each column.
 
-    Names are text, so 1 of a data frame and "1" of a text file are the same group.
+    The groups of all columns are numbered in this order. Names are text, so 1 of a data frame and
+    "1" of a text file are the same group.
     """
 
     names: tuple[AnyArray, ...]
 
     @classmethod
     def of(cls, sample: Sample) -> GroupLevels:
-        """The groups of all rows with positive weight, found in one pass."""
+        """Find the groups of all rows with positive weight in one pass."""
         chunks = sample.sum_chunks(_names_in_chunk)
         columns = zip(*chunks, strict=True)
         return cls(tuple(np.array(sorted(set().union(*names)), dtype=str) for names in columns))
@@ -136,7 +137,7 @@ class GroupLevels(NamedTuple):
         return sum(map(len, self.names))
 
     def codes(self, columns: Sequence[AnyArray]) -> IntArray:
-        """The number of the group of each row and column; -1 for missing and unknown groups."""
+        """Return the group number of each row and column, or -1 for missing and unknown groups."""
         first, codes = 0, []
         for column, names in zip(columns, self.names, strict=True):
             place = {name: first + number for number, name in enumerate(names.tolist())}
@@ -148,13 +149,16 @@ class GroupLevels(NamedTuple):
 
 
 def _names_in_chunk(chunk: Any) -> list[tuple[set[str], ...]]:
-    present = chunk.weight > 0
-    names = (_distinct_names(column[present])[0] for column in chunk.columns)
+    is_present = chunk.weight > 0
+    names = (_distinct_names(column[is_present])[0] for column in chunk.columns)
     return [tuple({name for name in texts if name is not None} for texts in names)]
 
 
 def _distinct_names(column: AnyArray) -> tuple[list[str | None], IntArray]:
-    """Names of the distinct values of a column, None if missing, and the place of each row."""
+    """Return the names of the distinct values of a column, and the place of each row.
+
+    The name of a missing value is None.
+    """
     if column.dtype.kind == "O":
         place: dict[Any, int] = {}
         inverse = [place.setdefault(value, len(place)) for value in column.tolist()]
@@ -166,7 +170,7 @@ def _distinct_names(column: AnyArray) -> tuple[list[str | None], IntArray]:
 
 
 def _group_name(value: Any) -> str | None:
-    """Name of a value; None if it is missing. Floats that are integers are written as integers."""
+    """Return the name of a value, or None for a missing value. 2.0 and 2 have the same name."""
     if value is None or value != value or value == "NaT":
         return None
     # A column of integers with missing values is a column of floats in pandas.

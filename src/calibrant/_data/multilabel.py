@@ -65,7 +65,7 @@ def as_multilabel_sample(
     classes: LabelsLike | None,
     inputs: str,
 ) -> tuple[MultilabelSample, AnyArray]:
-    """Check multilabel data; return the sample and the names of the labels."""
+    """Check multilabel data, and return the sample and the names of the labels."""
     if inputs != "proba":
         raise ValueError(
             f"Multilabel scores must be probabilities, but inputs is {inputs!r}. Pass the "
@@ -86,6 +86,6 @@ def raise_multilabel() -> None:
     raise ValueError(
         "y has one column of zeros and ones per label (multilabel), but this operation needs one "
         "class per row. Evaluate each label with notion='class-wise', calibrate with "
-        "MulticlassToBinary(PlattScaling(), notion='class-wise'), or pass a single label: "
-        "y[:, k], scores[:, k]."
+        "MulticlassToBinary(PlattScaling(), notion='class-wise'), or pass y[:, k] and "
+        "scores[:, k] for a single label."
     )

@@ -49,8 +49,8 @@ def as_sample(
     if chunked is not None:
         if groups is not None:
             raise TypeError(
-                "groups= works on scores in memory, but these scores are read in chunks. Load them "
-                "first, for example with X.compute()."
+                "groups= works on scores in memory, but these scores are read in chunks. Load the "
+                "scores first, for example with X.compute()."
             )
         source = chunked.source(y, sample_weight, columns)
         reader = reader_for(source, classes, inputs, **options)

@@ -11,25 +11,26 @@ from calibrant._kernels.blocks import row_blocks
 from calibrant._typing import FloatArray
 
 _N_HASHES = 64
-"""Number of hashed rows in a sketch: a share of common rows is then known to about 6%."""
+"""Number of hashed rows in a sketch. The standard error of a share of common rows is then 6%."""
 
 _SHARED, _RECURRING = 0.2, 2.0
-"""Data contain rows of a sketch if more than 20% of its hashes occur in them. Scores of few values
-recur in independent data: twice the share that recurs within the data is allowed in addition."""
+"""Data contain rows of a sketch if more than 20% of its hashes occur in the data. Scores with few
+distinct values recur in independent data, so the limit grows by twice the share that recurs within
+the data."""
 
 Hashes = NDArray[np.uint32]
 
 
 def row_hashes(scores: FloatArray) -> Hashes:
-    """A hash of each row of scores (n, K), equal for single and double precision."""
+    """Return a hash of each row of scores (n, K), equal for single and double precision."""
     hashes = np.empty(len(scores), dtype=np.uint32)
     factors = _factors(scores.shape[1])
     for rows in row_blocks(*scores.shape):
         # Adding zero turns -0.0 into 0.0.
         bits = (np.asarray(scores[rows], dtype=np.float32) + np.float32(0)).view(np.uint32)
         # Products move bits only upward, so high bits are mixed into the low ones before and after.
-        mixed = (bits ^ (bits >> np.uint32(15))) * factors
-        hashes[rows] = (mixed ^ (mixed >> np.uint32(15))).sum(axis=1, dtype=np.uint32)
+        product = (bits ^ (bits >> np.uint32(15))) * factors
+        hashes[rows] = (product ^ (product >> np.uint32(15))).sum(axis=1, dtype=np.uint32)
     return hashes
 
 
@@ -41,20 +42,20 @@ def _factors(n_columns: int) -> Hashes:
 
 
 def sketch_rows(hashes: Hashes) -> str:
-    """The smallest distinct hashes as text: a random sample of the distinct rows."""
+    """Return the smallest distinct hashes as text, which represent random distinct rows."""
     return np.unique(hashes)[:_N_HASHES].astype(">u4").tobytes().hex()
 
 
 def contains_rows(sketch: str, hashes: Hashes) -> bool:
-    """Whether data with these ``hashes`` contain a relevant share of the rows of a sketch."""
-    known = np.frombuffer(bytes.fromhex(sketch), dtype=">u4")
-    if not known.size or not len(hashes):
+    """Return whether data with these ``hashes`` contain a relevant share of a sketch."""
+    sketch_hashes = np.frombuffer(bytes.fromhex(sketch), dtype=">u4")
+    if not sketch_hashes.size or not len(hashes):
         return False
-    shared = float(np.isin(known, hashes).mean())
-    return shared > _SHARED + _RECURRING * _recurring(hashes)
+    share = float(np.isin(sketch_hashes, hashes).mean())
+    return share > _SHARED + _RECURRING * _recurrence(hashes)
 
 
-def _recurring(hashes: Hashes) -> float:
+def _recurrence(hashes: Hashes) -> float:
     """Share of the distinct rows in the first half of the data that occur in the second half."""
     half = len(hashes) // 2
     first = np.unique(hashes[:half])
@@ -62,5 +63,5 @@ def _recurring(hashes: Hashes) -> float:
 
 
 def repeated_share(hashes: Hashes) -> float:
-    """Share of rows that repeat an earlier row."""
+    """Return the share of rows that repeat an earlier row."""
     return 1.0 - len(np.unique(hashes)) / len(hashes) if len(hashes) else 0.0

@@ -1,7 +1,7 @@
-"""Samples are scores, column codes and weights of rows, wherever the rows are stored.
+"""Samples are scores, column codes and weights of rows, in memory or in chunks.
 
 All fits and metrics work on a `Sample`. Its rows come in chunks, each of which is in memory while
-it is processed. An array or a memory map is one chunk (`ArraySample`); a dask array or a file has
+it is processed. An array or a memory map is one chunk (`ArraySample`). A dask array or a file has
 many chunks (`ChunkedSample`). A sum over rows is a function of a chunk or of a block of rows, so
 the same code works for all kinds of data.
 """
@@ -31,7 +31,7 @@ _FEW_CLASSES = 16
 of true classes."""
 
 _MAX_COPIES = 100
-"""Rows are duplicated at most this many times on average. If weights are larger, they are kept."""
+"""Rows are duplicated at most this many times on average. Larger weights remain weights."""
 
 _MANY_ROWS = 20
 """With fewer rows, any sum of weights is plausible, so weights are not rescaled."""
@@ -44,8 +44,8 @@ _SUMMARY_ROWS = 1000
 """Minimum number of rows of a summary, if there are enough rows."""
 
 _SUMMARY_SCORES = 2**14
-"""Number of scores of a summary. Reading them takes half a millisecond, which is negligible for a
-fit to many rows."""
+"""Number of scores of a summary. Reading these scores takes half a millisecond, which is negligible
+for a fit to many rows."""
 
 
 def summary_places(n_rows: int, n_columns: int) -> IntArray:
@@ -99,7 +99,8 @@ Rows = FloatArray | LazyRows
 class RowBlock(NamedTuple):
     """Consecutive rows of a chunk.
 
-    Scores (m, K), column codes, weights, and the number of the first row in its chunk.
+    The fields are scores (m, K), column codes, weights, and the number of the first row in the
+    chunk.
     """
 
     u: FloatArray
@@ -142,9 +143,9 @@ class Sample(ABC):
     @property
     @abstractmethod
     def class_rows(self) -> list[tuple[int, IntArray]]:
-        """First row and number of rows per class, (K,), of each chunk.
+        """First row of each chunk, and its number of rows per class, (K,).
 
-        Rows have positive weight.
+        Only rows with positive weight are counted.
         """
 
     @property
@@ -166,7 +167,7 @@ class Sample(ABC):
 
     @abstractmethod
     def rescored(self, function: Callable[[ArraySample], ArraySample]) -> Sample:
-        """Apply ``function`` to each chunk. It changes only the scores of rows."""
+        """Apply to each chunk a ``function`` that changes only the scores of rows."""
 
     @abstractmethod
     def claims(self, notion: Any, cuts: FloatArray | None = None) -> Any:
@@ -197,22 +198,22 @@ class Sample(ABC):
 
     @property
     def n_rows(self) -> int:
-        """Rows with positive weight."""
+        """Number of rows with positive weight."""
         return sum(int(rows.sum()) for _, rows in self.class_rows)
 
     @abstractmethod
     def count_impossible(self, inputs: str) -> int:
-        """Rows with positive weight whose true class has the score zero, or -inf."""
+        """Count rows with positive weight whose true class has the score zero, or -inf."""
 
     def known_impossible(self, inputs: str) -> int:
-        """The count of `n_impossible` if it needs no additional pass over the data, else 0."""
+        """Return `count_impossible` if it needs no additional pass over the data, else 0."""
         return 0
 
     def rows(self, reason: str, remedy: str = "pass some of the rows") -> ArraySample:
         """Return all rows in memory, or raise an error if the rows are read in chunks."""
         raise TypeError(
-            f"{reason} needs all rows in memory, but the scores are read in chunks. Load them "
-            f"first, for example with X.compute(), or {remedy}."
+            f"{reason} needs all rows in memory, but the scores are read in chunks. Load the "
+            f"scores first, for example with X.compute(), or {remedy}."
         )
 
     def note_on(self, calibrator: Any) -> str:
@@ -226,7 +227,7 @@ class Sample(ABC):
     def block_store(self) -> dict[int, Any] | None:
         """Return a new dictionary in which passes store results of blocks by their first row.
 
-        Returns None if passes share no memory.
+        Return None if passes share no memory.
         """
         return {}
 
@@ -241,7 +242,7 @@ class Sample(ABC):
     def with_copies(self) -> Sample:
         """Duplicate rows with integer weights if the sample is in memory.
 
-        Methods that count rows use this.
+        Methods that count rows use the copies.
         """
         return self
 
@@ -280,21 +281,21 @@ class Sample(ABC):
             return self
         if self.total >= 2 and self.is_whole:
             return self
-        scaled = self.effective()
+        sample = self.effective()
         warn_data(
             f"The weights of {self.n_rows:,} rows sum to {self.total:.6g}, so they are not numbers "
-            f"of copies. They were scaled to the effective number of rows, {scaled.total:,.6g}. To "
-            "avoid this warning, pass w * w.sum() / (w**2).sum()."
+            f"of copies. The weights were scaled to the effective number of rows, "
+            f"{sample.total:,.6g}. To avoid this warning, pass w * w.sum() / (w**2).sum()."
         )
-        return scaled
+        return sample
 
     @property
     def is_whole(self) -> bool:
-        """Return whether all weights are integers."""
+        """Whether all weights are integers."""
         return bool(self.sum_chunks(_count_fractions) == 0)
 
     def memory_rows(self, most_scores: int | None = None) -> ArraySample | None:
-        """Return all rows if they are in memory and have at most so many scores, otherwise None."""
+        """Return all rows, or None if they are chunked or have more than ``most_scores`` scores."""
         return None
 
     def summary_rows(self) -> ArraySample | None:
@@ -303,7 +304,7 @@ class Sample(ABC):
 
     @property
     def summary_places(self) -> IntArray:
-        """Return the positions of the rows of a summary among the rows with positive weight."""
+        """Positions of the rows of a summary among the rows with positive weight."""
         return summary_places(self.n_rows, self.n_columns)
 
     def take(self, places: IntArray) -> ArraySample:
@@ -318,7 +319,7 @@ class Sample(ABC):
 class ArraySample(Sample):
     """A sample in memory, or in a memory map.
 
-    ``start`` is the number of the first row if the sample is one chunk of a larger one.
+    ``start`` is the number of the first row if the sample is one chunk of a larger sample.
     """
 
     def __init__(
@@ -410,13 +411,13 @@ class ArraySample(Sample):
         return rows
 
     def subset(self, rows: Any, weight: FloatArray | None = None) -> ArraySample:
-        """Copy some of the rows, with their own weights or with others."""
+        """Copy some of the rows, with their weights or with other weights."""
         weight = self.weight[rows] if weight is None else weight
         groups = None if self.groups is None else self.groups[rows]
         u = self.u.take(rows) if isinstance(self.u, LazyRows) else self.u[rows]
-        chosen = type(self)(u, self.y[rows], weight, self.start, groups)
-        chosen.columns = tuple(column[rows] for column in self.columns)
-        return chosen
+        sample = type(self)(u, self.y[rows], weight, self.start, groups)
+        sample.columns = tuple(column[rows] for column in self.columns)
+        return sample
 
     def effective(self) -> ArraySample:
         return self.weighted(effective_weights(self.weight))
@@ -436,7 +437,7 @@ class ArraySample(Sample):
         return notion.claims(self.u, self.y, self.weight)
 
     def every(self, step: int) -> ArraySample:
-        """Evenly spaced rows, contiguous in memory."""
+        """Return every ``step``-th row, contiguous in memory."""
         rows = slice(None, None, step)
         u = np.ascontiguousarray(self.u[rows])
         return ArraySample(u, self.y[rows], self.weight[rows], self.start)
@@ -446,13 +447,13 @@ class ArraySample(Sample):
         return self.block(slice(0, n_rows)) if n_rows * n_columns <= elements else None
 
     def block(self, rows: slice) -> RowBlock:
-        """Some consecutive rows, transformed."""
+        """Return a slice of rows with transformed scores."""
         return RowBlock(self.u[rows], self.y[rows], self.weight[rows], rows.start)
 
     def columns_of(self, rows: IntArray) -> tuple[AnyArray, ...]:
-        """Scores, codes, weights and other columns of some rows."""
-        others = (column[rows] for column in self.columns)
-        return self.u[rows], self.y[rows], self.weight[rows], *others
+        """Return scores, codes, weights and other columns of some rows."""
+        other_columns = (column[rows] for column in self.columns)
+        return self.u[rows], self.y[rows], self.weight[rows], *other_columns
 
     def take(self, places: IntArray) -> ArraySample:
         return join_rows([self.columns_of(self._rows_at(places))])
@@ -477,10 +478,12 @@ class ArraySample(Sample):
 
 
 def join_rows(chunks: list[tuple[AnyArray, ...]]) -> ArraySample:
-    """A sample of scores, codes, weights and other columns that were gathered chunk by chunk."""
-    u, y, weight, *others = (np.concatenate(columns) for columns in zip(*chunks, strict=True))
+    """Join scores, codes, weights and other columns of chunks to a sample."""
+    u, y, weight, *other_columns = (
+        np.concatenate(columns) for columns in zip(*chunks, strict=True)
+    )
     rows = ArraySample(u, y, weight)
-    rows.columns = tuple(others)
+    rows.columns = tuple(other_columns)
     return rows
 
 
@@ -509,5 +512,5 @@ def _taken_rows(
 ) -> list[tuple[AnyArray, ...]]:
     """Scores, codes, weights and columns of the rows of a chunk that are among ``places``."""
     rows, first = np.flatnonzero(chunk.weight), starts[chunk.start]
-    chosen = rows[places[(places >= first) & (places < first + len(rows))] - first]
-    return [chunk.columns_of(chosen)]
+    positions = places[(places >= first) & (places < first + len(rows))] - first
+    return [chunk.columns_of(rows[positions])]

@@ -23,20 +23,22 @@ _SUM_TOLERANCE = 1e-3
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class TopScores:
-    r"""Log-probabilities of the best m of K classes of each row, for example of tokens.
+    r"""Log-probabilities of the top m of K classes of each row, for example of tokens.
 
-    Pass it in place of an (n, K) array to `TemperatureScaling`, `evaluate`,
-    `metrics.log_loss_bounds`, and to `MulticlassToBinary` and metrics with a notion about ranks.
+    Pass `TopScores` in place of an (n, K) array to `TemperatureScaling`, `evaluate` and
+    `metrics.log_loss_bounds`. `MulticlassToBinary` and metrics with a notion about ranks also
+    accept `TopScores`.
 
     Parameters
     ----------
     labels : array-like of shape (n, m)
-        The best classes of each row, without duplicates: column numbers 0 .. K - 1, or names, which
-        need ``classes``. Classes are sorted by decreasing log-probability, and ties by column.
+        The top m classes of each row, without duplicates. Labels are column numbers 0 .. K - 1, or
+        names if you pass ``classes``. Each row is sorted by decreasing log-probability, and ties by
+        column.
     log_proba : array-like of shape (n, m)
         Log-probabilities of these classes.
     n_classes : int, optional
-        K, the size of the vocabulary. Not needed with ``classes``.
+        Number of all classes K, such as the size of the vocabulary. Not needed with ``classes``.
     rest : "complement", "unknown" or array-like of shape (n,)
         Tail mass, which is the total probability of the other K - m classes. ``"complement"`` means
         one minus the sum of the top m. An array is the logarithm of the tail mass, for cases in
@@ -48,7 +50,7 @@ class TopScores:
     Attributes
     ----------
     labels : ndarray of shape (n, m)
-        Column numbers, best first.
+        Column numbers of the top m classes, most probable first.
     log_proba : ndarray of shape (n, m)
         Log-probabilities of these columns.
     log_rest : ndarray of shape (n,) or None
@@ -61,7 +63,7 @@ class TopScores:
     See Also
     --------
     TemperatureScaling : A calibrator that accepts top scores.
-    evaluate : Accuracy, proper scores and calibration errors; accepts top scores.
+    evaluate : Accuracy, proper scores and calibration errors, also of top scores.
 
     Notes
     -----
@@ -130,10 +132,10 @@ class TopScores:
     def needs_all_classes(self) -> str:
         """Return the error message for operations that need whole rows."""
         return (
-            f"This operation needs the scores of all {self.n_classes} classes, but TopScores hold "
-            f"the best {self.n_known}. Use TemperatureScaling, MulticlassToBinary, evaluate, "
-            "metrics.log_loss_bounds, or a metric with notion='confidence', 'top-label', "
-            "'rank-<r>' or 'within-top-<r>'."
+            f"This operation needs the scores of all {self.n_classes} classes, but TopScores "
+            f"contain the top {self.n_known}. Use TemperatureScaling, MulticlassToBinary, "
+            "evaluate, metrics.log_loss_bounds, or a metric with notion='confidence', "
+            "'top-label', 'rank-<r>' or 'within-top-<r>'."
         )
 
     @property
@@ -143,7 +145,7 @@ class TopScores:
 
     @property
     def proba(self) -> FloatArray:
-        """Probabilities of the top m classes, (n, m); raises if the tail mass is unknown."""
+        """Probabilities of the top m classes, (n, m). An unknown tail mass raises an error."""
         self.require_rest("Probabilities")
         return np.exp(self.log_proba)
 
@@ -167,7 +169,7 @@ class TopScores:
     def require_rest(self, what: str) -> FloatArray:
         """Return the logarithm of the tail mass.
 
-        Raises an error that names ``what`` if it is unknown.
+        Raise an error that names ``what`` if the tail mass is unknown.
         """
         if self.log_rest is None:
             raise ValueError(
@@ -191,7 +193,7 @@ class TopSample(Sample):
         is_true = top.labels == y[:, None]
         self.is_inside = is_true.any(axis=1)
         self.place = is_true.argmax(axis=1)
-        """Column of the true class; 0 if it is not among the top m classes."""
+        """Column of the true class, or 0 if the true class is not among the top m classes."""
 
     @property
     def class_weights(self) -> FloatArray:
@@ -239,7 +241,7 @@ def as_top_sample(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> TopSample:
-    """True labels and top scores of the same rows, checked together."""
+    """Check true labels and top scores of the same rows, and return a sample."""
     labels = as_labels(y_true)
     raise_if_missing(y_true, labels)
     names = top.names_with(classes)
@@ -255,8 +257,8 @@ def _is_numbered(names: AnyArray) -> bool:
 def _class_names(n_classes: int | None, classes: LabelsLike | None) -> AnyArray:
     if n_classes is None and classes is None:
         raise ValueError(
-            "The number of classes is unknown. Pass n_classes, the size of the vocabulary, or "
-            "classes."
+            "The number of classes is unknown. Pass n_classes=, such as the size of the "
+            "vocabulary, or classes=."
         )
     size = len(as_array(classes)) if n_classes is None else n_classes
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 2:
@@ -268,14 +270,15 @@ def _check_log_proba(log_proba: Any) -> FloatArray:
     array = np.array(as_array(log_proba), dtype=np.float64)
     if array.ndim != 2 or not array.size:
         raise ValueError(
-            f"log_proba must have shape (n, m) for the best m classes of n rows, got shape "
+            f"log_proba must have shape (n, m) for the top m classes of n rows, got shape "
             f"{array.shape}."
         )
     is_wrong = np.isnan(array) | np.isposinf(array)
     if is_wrong.any():
         row, place = np.argwhere(is_wrong)[0]
         raise ValueError(
-            f"log_proba[{row}, {place}] is {array[row, place]}, but NaN and +inf are not allowed."
+            f"log_proba[{row}, {place}] is {array[row, place]}, but NaN and +inf are not allowed. "
+            "Remove such rows."
         )
     if np.isneginf(array).all(axis=1).any():
         row = int(np.flatnonzero(np.isneginf(array).all(axis=1))[0])
@@ -293,15 +296,16 @@ def _check_codes(labels: AnyArray, shape: tuple[int, ...], names: AnyArray) -> I
         )
     if shape[1] > len(names):
         raise ValueError(
-            f"labels have {shape[1]} classes per row, but there are only {len(names)} classes."
+            f"labels have {shape[1]} classes per row, but there are only {len(names)} classes. "
+            "Pass the number of all classes as n_classes=."
         )
     codes, _ = encode_labels(labels.ravel(), len(names), None if _is_numbered(names) else names)
     codes = codes.reshape(shape)
     ordered = np.sort(codes, axis=1)
-    twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
-    if len(twice):
+    rows = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    if len(rows):
         raise ValueError(
-            f"Row {twice[0]} of labels contains a class twice. Add up the probabilities of "
+            f"Row {rows[0]} of labels contains a class twice. Add up the probabilities of "
             "duplicate classes first."
         )
     return codes
@@ -331,7 +335,7 @@ def _with_rest(
         log_rest = _check_rest(rest, total)
     if log_p.shape[1] == n_classes:
         return log_p - total[:, None], np.full(len(log_p), LOG_ZERO)
-    # No other class has a higher probability than the m-th, which bounds the mass of the others.
+    # The probability of the m-th class bounds that of each other class, and so the tail mass.
     most = log_p[:, -1] + np.log(n_classes - log_p.shape[1])
     return log_p, np.minimum(log_rest, most)
 

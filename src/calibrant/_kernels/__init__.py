@@ -1,8 +1,9 @@
 """Computations on blocks of rows.
 
 `blocks` divides rows into blocks and adds up results. `simplex` contains functions of probabilities
-and logits. This module exports the few hot loops. ``_numpy`` defines them, and ``_numba`` (optional
-dependency ``fast``) has compiled counterparts that return the same numbers.
+and logits. This module exports the few loops that take most of the time. ``_numpy`` defines these
+loops. ``_numba`` (optional dependency ``fast``) has compiled counterparts that return the same
+numbers up to rounding.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ WORTH_IMPORT = 2**23
 second)."""
 
 WORTH_CALL = 2**12
-"""Number of elements from which a compiled function is faster, once numba is imported."""
+"""Number of elements from which a compiled function is faster, if numba is already imported."""
 
 _COMPILED = "calibrant._kernels._numba"
 
@@ -47,12 +48,12 @@ _COMPILED = "calibrant._kernels._numba"
 def kernel(name: str, n_elements: int) -> Any:
     """Return a function of `_numpy`, or its compiled counterpart for a loop over many elements.
 
-    The compiled function needs numba. ``CALIBRANT_FAST=0`` never uses compiled functions,
-    ``CALIBRANT_FAST=1`` always does.
+    Compiled functions need numba. If the environment variable ``CALIBRANT_FAST`` is 0, they are
+    never used. If it is 1, they are always used.
     """
-    wanted = os.environ.get("CALIBRANT_FAST")
+    setting = os.environ.get("CALIBRANT_FAST")
     least = WORTH_CALL if _COMPILED in sys.modules else WORTH_IMPORT
-    if wanted == "0" or (wanted != "1" and n_elements < least) or not _is_installed():
+    if setting == "0" or (setting != "1" and n_elements < least) or not _is_installed():
         return getattr(_numpy, name)
     from calibrant._kernels import _numba
 

@@ -18,8 +18,8 @@ from calibrant._kernels._numpy import MIX_FIRST, MIX_SECOND, MIX_STEP, ByteDraws
 from calibrant._typing import AnyArray, FloatArray
 
 _LOG2_E = 1.4426950408889634
-# log(2) as a sum of two floats. The first has trailing zero bits, so its product with n is exact,
-# and t - n log(2) keeps all digits.
+# log(2) as a sum of two floats. The first float has trailing zero bits, so its product with n is
+# exact, and t - n log(2) keeps all digits.
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 # Adding 1.5 * 2^52 to a moderate number rounds it to an integer, because floats of this size have
 # unit spacing.
@@ -46,7 +46,7 @@ def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-
         near[i] = v
         n = v - _ROUND
         r = (t - n * _LN2_HIGH) - n * _LN2_LOW
-        # Taylor polynomial of degree 12 by Horner's rule: its remainder is below 2e-16 here.
+        # The Taylor polynomial of degree 12 by Horner's rule has a remainder below 2e-16 for |r|.
         p = 1.0 / 479001600.0
         p = p * r + 1.0 / 39916800.0
         p = p * r + 1.0 / 3628800.0
@@ -60,8 +60,8 @@ def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-
         p = p * r + 0.5
         p = p * r + 1.0
         out[i] = p * r + 1.0
-    # 2^n: add the bias 1023 of the exponent and shift it into place. The shift also drops the high
-    # bits of the large constant.
+    # For 2^n, add the bias 1023 of the exponent and shift the sum into place. The shift also drops
+    # the high bits of the large constant.
     for i in range(x.size):
         bits[i] = (bits[i] + 1023) << 52
     for i in range(x.size):
@@ -106,7 +106,7 @@ def _power_sums(x, beta, sums):  # type: ignore[no-untyped-def]
 
 
 def power_sums(x: FloatArray, beta: float, n_powers: int) -> list[FloatArray]:
-    """`_numpy.power_sums` with up to four powers; ``beta x`` must be moderate."""
+    """Compute `_numpy.power_sums` with up to four powers. ``beta x`` must be moderate."""
     sums = np.empty((4, len(x)))
     _power_sums(np.ascontiguousarray(x, dtype=np.float64), beta, sums)
     return list(sums[:n_powers])
@@ -124,7 +124,7 @@ def _column_cells(score, n_bins, count, total):  # type: ignore[no-untyped-def]
 
 
 def column_cells(score: FloatArray, n_bins: int) -> tuple[FloatArray, FloatArray]:
-    """As in `_numpy`."""
+    """Compute `_numpy.column_cells`."""
     count = np.zeros((score.shape[1], n_bins), dtype=np.int64)
     total = np.zeros((score.shape[1], n_bins))
     _column_cells(np.asarray(score, dtype=np.float64), n_bins, count, total)
@@ -158,7 +158,7 @@ def _hull_fits(x, y, fits):  # type: ignore[no-untyped-def]
 
 
 def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:
-    """As in `_numpy`."""
+    """Compute `_numpy.fits_with_a_hit`."""
     fits = np.empty(x.size)
     _hull_fits(x, y, fits)
     return fits
@@ -181,9 +181,9 @@ def _byte_counts(cells, threshold, others, first, key, shift, counts):  # type: 
     n_rows, n_draws = first.shape
     is_open = len(counts) - 1
     for j in range(n_rows):
-        decided, byte = cells[j], first[j]
+        row_cells, byte = cells[j], first[j]
         for i in range(n_draws):
-            cell = decided[byte[i]]
+            cell = row_cells[byte[i]]
             counts[cell, i] += 1
             if cell == is_open:
                 b = _mixed_bits(np.uint64(j * n_draws + i) * np.uint64(MIX_STEP) + key)
@@ -192,7 +192,7 @@ def _byte_counts(cells, threshold, others, first, key, shift, counts):  # type: 
 
 
 def byte_counts(draws: Iterable[ByteDraws], size: int, n_cells: int) -> AnyArray:
-    """As in `_numpy`."""
+    """Compute `_numpy.byte_counts`."""
     counts = np.zeros((n_cells + 1, size), dtype=np.int32)
     for (cells, threshold, others), first, key in draws:
         shift = np.uint32(33 - threshold.shape[1].bit_length())

@@ -1,4 +1,4 @@
-"""Hot loops in NumPy. Tests compare the compiled versions with these."""
+"""Frequently used loops in NumPy. Tests compare the compiled versions with these functions."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def top_labels(block: FloatArray, n_ranks: int) -> IntArray:
     if n_ranks > _FEW_RANKS:
         # The stable sort of negative entries keeps the tie rule.
         return np.argsort(-block, axis=1, kind="stable")[:, :n_ranks]
-    remaining = np.array(block)
+    entries_left = np.array(block)
     labels = np.empty((len(block), n_ranks), dtype=np.intp)
     rows = np.arange(len(block))
     for rank in range(n_ranks):
-        labels[:, rank] = remaining.argmax(axis=1)
-        remaining[rows, labels[:, rank]] = -np.inf
+        labels[:, rank] = entries_left.argmax(axis=1)
+        entries_left[rows, labels[:, rank]] = -np.inf
     return labels
 
 
@@ -87,11 +87,11 @@ def cell_sums(
             np.bincount(flat, score.ravel(), minlength=n_cells),
             np.bincount(flat[hit], minlength=n_cells).astype(np.float64),
         )
-    each = np.repeat(weight, cell.shape[1])
+    entry_weight = np.repeat(weight, cell.shape[1])
     return (
-        np.bincount(flat, each, minlength=n_cells),
-        np.bincount(flat, each * score.ravel(), minlength=n_cells),
-        np.bincount(flat[hit], each[hit], minlength=n_cells),
+        np.bincount(flat, entry_weight, minlength=n_cells),
+        np.bincount(flat, entry_weight * score.ravel(), minlength=n_cells),
+        np.bincount(flat[hit], entry_weight[hit], minlength=n_cells),
     )
 
 
@@ -119,7 +119,7 @@ def packed_pairs(score: FloatArray, outcome: AnyArray) -> AnyArray:
 
 
 def unpacked_pairs(key: AnyArray) -> tuple[FloatArray, IntArray]:
-    """Unpack the scores and outcomes of `packed_pairs`. The scores reuse its memory."""
+    """Unpack the scores and outcomes of `packed_pairs`. The scores reuse the memory of ``key``."""
     hit = (key & np.uint64(1)).view(np.int64)
     key >>= np.uint64(1)
     return key.view(np.float64), hit
@@ -156,18 +156,18 @@ def column_cells(score: FloatArray, n_bins: int) -> tuple[FloatArray, FloatArray
 
 
 def alias_draws(threshold: AnyArray, values: AnyArray, bits: AnyArray) -> AnyArray:
-    """Draw from the n rows of alias tables with the random numbers ``bits`` (m, n); returns (m, n).
+    """Draw from the n rows of alias tables with the random numbers ``bits`` (m, n).
 
     ``values`` (n, T, 2) is ``columns`` of `alias_tables` in `calibrant.inference`, or a function of
-    the columns. All m draws of a few rows are made before the next rows, so their tables stay in
-    the cache.
+    the columns. All m draws of a few rows are made before the next rows, so the tables of these
+    rows stay in the cache. The result has shape (m, n).
     """
     n_rows, n_slots = threshold.shape
-    drawn = np.empty(bits.shape, dtype=values.dtype)
+    result = np.empty(bits.shape, dtype=values.dtype)
     for rows in row_blocks(n_rows, n_slots, elements=_TILE):
         tile = threshold[rows]
-        drawn[:, rows] = _alias_entries(tile, values[rows], np.arange(len(tile)), bits[:, rows])
-    return drawn
+        result[:, rows] = _alias_entries(tile, values[rows], np.arange(len(tile)), bits[:, rows])
+    return result
 
 
 def _alias_entries(
@@ -195,15 +195,15 @@ def byte_counts(draws: Iterable[ByteDraws], size: int, n_cells: int) -> AnyArray
     """
     counts = np.zeros((size, n_cells), dtype=np.int32)
     for (cells, threshold, others), first, key in draws:
-        drawn = np.empty(first.shape[::-1], dtype=cells.dtype)
+        result = np.empty(first.shape[::-1], dtype=cells.dtype)
         for rows in row_blocks(len(first), size, elements=_TILE_DRAWS):
             row = np.arange(len(cells[rows]))[:, None]
             tile = cells[rows].ravel().take(first[rows] + row * cells.shape[1])
             place = np.flatnonzero(tile == n_cells)
             bits = mixed_bits(key, place + rows.start * size)
             tile.ravel()[place] = _alias_entries(threshold[rows], others[rows], place // size, bits)
-            drawn[:, rows] = tile.T
-        for i, cell in enumerate(drawn):
+            result[:, rows] = tile.T
+        for i, cell in enumerate(result):
             counts[i] += np.bincount(cell, minlength=n_cells)
     return counts
 
@@ -212,7 +212,7 @@ def mixed_bits(key: int, place: AnyArray) -> AnyArray:
     """Return a random 32-bit number for each place.
 
     The number is the upper half of the number of SplitMix64 (doi:10.1145/2714064.2660195) after
-    ``place`` steps from the state ``key``. So each number can be computed without the earlier ones.
+    ``place`` steps from the state ``key``. So each number can be computed without earlier numbers.
     """
     z = place.astype(np.uint64) * np.uint64(MIX_STEP) + np.uint64(key)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_FIRST)
@@ -234,10 +234,10 @@ def fits_with_a_hit(x: FloatArray, y: FloatArray) -> FloatArray:
     for i, point in enumerate(points):
         left, right = corners[-1], corners[-2]
         fits[i] = (right[1] - left[1]) / (right[0] - left[0])
-        moved = (point[0] - 1.0, point[1] - 1.0)
-        if _turn(left, moved, right) > 0.0 and i + 1 < len(points):
+        shifted_point = (point[0] - 1.0, point[1] - 1.0)
+        if _turn(left, shifted_point, right) > 0.0 and i + 1 < len(points):
             corners.pop()
-            _push(corners, moved)
+            _push(corners, shifted_point)
     return fits
 
 

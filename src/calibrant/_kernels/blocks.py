@@ -20,8 +20,8 @@ import numpy as np
 from calibrant._typing import FloatArray
 
 # Budgets of memory and work. Memory is counted in elements of 8 bytes. The sizes of blocks were
-# measured on processors with 0.5 to 2 MB of second-level cache; half or twice as much makes little
-# difference.
+# measured on processors with 0.5 to 2 MB of second-level cache. Blocks of half or twice this size
+# are about as fast.
 
 CACHE_BLOCK = 2**15
 """Number of elements of a block whose intermediate arrays (256 kB each) stay in the second-level
@@ -50,7 +50,7 @@ _BLAS_THREADS_FROM = 2**13
 """Number of elements of a matrix below which BLAS starts no threads."""
 
 ROUND_OFF = 1e-12
-"""Rounding error of a sum of shares: cumulative weights that differ by less are equal."""
+"""Rounding error of a sum of shares. Cumulative weights that differ by less count as equal."""
 
 Sum = TypeVar("Sum")
 Item = TypeVar("Item")
@@ -65,9 +65,9 @@ def row_blocks(n_rows: int, n_columns: int, *, elements: int | None = None) -> I
 
 def n_threads() -> int:
     """Return the number of threads: ``CALIBRANT_NUM_THREADS``, or the number of available cores."""
-    wanted = os.environ.get("CALIBRANT_NUM_THREADS")
-    if wanted is not None:
-        return max(1, int(wanted))
+    setting = os.environ.get("CALIBRANT_NUM_THREADS")
+    if setting is not None:
+        return max(1, int(setting))
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -78,8 +78,8 @@ class _OneBlasThread:
 
     On small blocks, several BLAS threads wait for each other. On a busy machine, a fit without this
     limit took eighteen times as long. Large data are divided among threads by rows instead. The
-    limit is global, so nested and concurrent uses are counted, and the last one restores the old
-    limit.
+    limit is global, so nested and concurrent uses are counted. The end of the last use restores the
+    old limit.
     """
 
     def __init__(self) -> None:
@@ -113,9 +113,9 @@ _limited, _unlimited = _OneBlasThread(), nullcontext()
 
 
 def one_blas_thread(n_elements: int) -> AbstractContextManager[None]:
-    """A context in which BLAS has one thread, for loops over ``n_elements`` elements.
+    """Return a context in which BLAS has one thread, for loops over ``n_elements`` elements.
 
-    Loops over few elements need no limit, because BLAS starts no threads for them.
+    Loops over few elements need no limit, because BLAS starts no threads for few elements.
     """
     return _limited if n_elements >= _BLAS_THREADS_FROM else _unlimited
 
@@ -151,13 +151,13 @@ def map_in_order(
 
     At most ``ahead`` results wait, which bounds the memory.
     """
-    waiting: deque[Any] = deque()
+    queue: deque[Any] = deque()
     for item in items:
-        waiting.append(pool.submit(function, item))
-        if len(waiting) >= ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+        queue.append(pool.submit(function, item))
+        if len(queue) >= ahead:
+            yield queue.popleft().result()
+    while queue:
+        yield queue.popleft().result()
 
 
 def sum_blocks(
@@ -206,18 +206,18 @@ def add_results(a: Any, b: Any) -> Any:
 def sum_in_pairs(parts: Iterable[Any], add: Callable[[Any, Any], Any] = add_results) -> Any:
     """Sum partial results in their order by adding pairs.
 
-    The rounding error, and the number of results that are held at a time, grow with the logarithm
-    of the number of results.
+    The rounding error, and the number of results in memory, grow with the logarithm of the number
+    of results.
     """
-    waiting: list[tuple[int, Any]] = []
+    queue: list[tuple[int, Any]] = []
     for part in parts:
         level, total = 0, part
-        while waiting and waiting[-1][0] == level:
-            level, total = level + 1, add(waiting.pop()[1], total)
-        waiting.append((level, total))
-    if not waiting:
+        while queue and queue[-1][0] == level:
+            level, total = level + 1, add(queue.pop()[1], total)
+        queue.append((level, total))
+    if not queue:
         raise ValueError("There are no rows. Pass at least one row.")
-    total = waiting.pop()[1]
-    while waiting:
-        total = add(waiting.pop()[1], total)
+    total = queue.pop()[1]
+    while queue:
+        total = add(queue.pop()[1], total)
     return total

@@ -1,4 +1,4 @@
-"""Expected costs of actions, and the action of least expected cost."""
+"""Expected costs of actions, and the action with the lowest expected cost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def expected_costs(proba: FloatArray, cost: FloatArray) -> FloatArray:
 
 
 def cheapest_actions(proba: FloatArray, cost: FloatArray) -> IntArray:
-    """Column of least expected cost for each row; ties go to the first column."""
+    """Column with the lowest expected cost for each row. Ties go to the first column."""
     actions = np.empty(len(proba), dtype=np.intp)
     for rows in row_blocks(len(proba), max(cost.shape)):
         actions[rows] = expected_costs(proba[rows], cost).argmin(axis=1)

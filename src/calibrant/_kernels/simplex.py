@@ -17,19 +17,20 @@ EPS = 1e-12
 """Default floor of probabilities before their logarithm is taken."""
 
 TINY = 1e-300
-"""The smallest probability in use. It represents an impossible class, but its logarithm and its
-reciprocal are finite."""
+"""The smallest positive probability in use. It represents an impossible class, but its logarithm
+and its reciprocal are finite."""
 
 LOG_ZERO = float(np.log(TINY))
 """The logarithm of `TINY`."""
 
 ABSENT = -(2.0**100)
-"""The log-probability that marks an option which a question does not have (`OptionScores`). It is
-finite, so products with it are not NaN, and far below every score: its exponential is exactly 0."""
+"""The log-probability that marks an option which a question does not have (`OptionScores`). This
+number is finite, so products with it are not NaN. It is far below every score, so its exponential
+is exactly 0."""
 
 MODERATE = 300.0
-"""Exponentials of numbers of at most this size, and their sums, are far from overflow: exp(300) is
-about 1e130."""
+"""Exponentials of numbers of at most this size, and their sums, are far from overflow, because
+exp(300) is about 1e130."""
 
 # On short rows, row sums as a matrix product and row maxima column by column are faster than
 # NumPy's reductions with axis=1. Row maxima are faster only from _FEW_ROWS rows on.
@@ -39,15 +40,16 @@ _FEW_ROWS = 32
 
 def row_sum(block: FloatArray) -> FloatArray:
     """Sum of each row in float64."""
-    # NumPy sums long rows pairwise. If a thousand equal probabilities are added one by one, each
-    # sum loses the same bits. The error of softmax was 26 units in the last place.
+    # NumPy sums long rows pairwise. A matrix product adds a thousand equal probabilities one by
+    # one, and each addition loses the same bits. The error of softmax was 26 units in the last
+    # place.
     if block.shape[1] > SHORT_ROW:
         return np.asarray(block.sum(axis=1, dtype=np.float64))
     return block @ ones(block.shape[1])
 
 
 def rough_row_sum(block: FloatArray) -> FloatArray:
-    """`row_sum` with an error of about 1e-12, faster for long rows by a matrix product."""
+    """Compute `row_sum` with an error of about 1e-12. A matrix product is faster for long rows."""
     return block @ ones(block.shape[1]) if block.dtype == np.float64 else row_sum(block)
 
 
@@ -84,17 +86,17 @@ def effective_weights(weight: FloatArray) -> FloatArray:
     """
     if is_unit(weight):
         return weight
-    scaled = weight / weight.max()  # squares of tiny or huge weights would underflow or overflow
-    return scaled * (scaled.sum() / (scaled @ scaled))
+    ratio = weight / weight.max()  # squares of tiny or huge weights would underflow or overflow
+    return ratio * (ratio.sum() / (ratio @ ratio))
 
 
 def is_unit(weight: FloatArray) -> bool:
-    """Whether all weights are one; default weights (a stride-0 array) are not read."""
+    """Return whether all weights are one. Default weights (a stride-0 array) are not read."""
     return bool(weight[0] == 1.0 if weight.strides == (0,) and weight.size else (weight == 1).all())
 
 
 def class_sums(y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
-    """Sum of the weights of each class, (K,); equal weights (a stride-0 array) are not read."""
+    """Sum the weights of each class, (K,). Equal weights (a stride-0 array) are not read."""
     if weight.strides == (0,) and weight.size:
         return np.bincount(y, minlength=n_classes) * weight[0]
     return np.bincount(y, weight, minlength=n_classes)
@@ -165,11 +167,11 @@ def log_of(proba: FloatArray) -> FloatArray:
 
 
 def finite_logits(logits: FloatArray, eps: float = EPS) -> FloatArray:
-    """Logits in float64 with -inf replaced by the logit of probability ``eps``.
+    """Return logits in float64 with -inf replaced by the logit of probability ``eps``.
 
     `ABSENT` becomes the logit of `TINY`, so an absent option has no mass at any temperature. If a
-    finite logit of the row is lower, the lowest finite logit is used, so an impossible class never
-    outranks a possible one. Without -inf, the logits are not copied.
+    finite logit of the row is lower, -inf becomes the lowest finite logit. So an impossible class
+    never outranks a possible class. Logits without -inf are not copied.
     """
     array = np.asarray(logits, dtype=np.float64)
     if not (array.size and array.min() <= ABSENT):
@@ -190,7 +192,7 @@ def centered(logits: FloatArray, eps: float = EPS) -> FloatArray:
     out = finite_logits(logits, eps)
     if not _has_absent(logits):
         return out - (row_sum(out) / out.shape[1])[:, None]
-    # The mean of the options that a question has, so absent ones do not shift the others.
+    # Subtract the mean over present options, so absent options do not shift the present options.
     is_present = logits != ABSENT
     return out - (row_sum(out * is_present) / is_present.sum(axis=1))[:, None]
 
@@ -200,28 +202,28 @@ def _has_absent(scores: FloatArray) -> bool:
 
 
 def absent_as_impossible(scores: FloatArray) -> FloatArray:
-    """The scores with -inf for absent options, for methods that need scores of moderate size."""
+    """Mark absent options by -inf, for methods that need scores of moderate size."""
     return np.where(scores == ABSENT, -np.inf, scores) if _has_absent(scores) else scores
 
 
 def zero_absent(proba: FloatArray, scores: FloatArray) -> FloatArray:
-    """Probabilities with exactly 0 for options that the scores mark as absent.
+    """Set probabilities to exactly 0 for options that the scores mark as absent.
 
-    The rows of present options are divided by their sum. Without absent options, the probabilities
-    are not copied.
+    The probabilities of present options are divided by their sum. Without absent options, the
+    probabilities are not copied.
     """
     if not _has_absent(scores):
         return proba
     is_present = scores != ABSENT
-    kept = np.where(is_present, proba, 0.0)
-    total = row_sum(kept)
-    # If all mass was on absent options, the present ones are equally likely.
-    kept = np.where((total > 0)[:, None], kept, is_present)
-    return kept / row_sum(kept)[:, None]
+    mass = np.where(is_present, proba, 0.0)
+    total = row_sum(mass)
+    # If all mass was on absent options, the present options are equally likely.
+    mass = np.where((total > 0)[:, None], mass, is_present)
+    return mass / row_sum(mass)[:, None]
 
 
 def uniform_proba(scores: FloatArray) -> FloatArray:
-    """The uniform forecast for rows of scores; absent options have probability 0."""
+    """The uniform forecast for rows of scores. Absent options have probability 0."""
     return zero_absent(np.full(scores.shape, 1.0 / scores.shape[1]), scores)
 
 
@@ -245,12 +247,12 @@ def log_sigmoids(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``log p`` and ``log(1 - p)`` of log-odds, with an absolute error of 1e-16."""
     # log p = min(z, 0) - log(1 + exp(-|z|)), which cannot overflow. log p and log(1 - p) share the
     # last term.
-    common = np.abs(odds)
-    np.negative(common, out=common)
-    np.exp(common, out=common)
-    common += 1.0
-    np.log(common, out=common)
-    return np.minimum(odds, 0.0) - common, np.minimum(-odds, 0.0) - common
+    log_term = np.abs(odds)
+    np.negative(log_term, out=log_term)
+    np.exp(log_term, out=log_term)
+    log_term += 1.0
+    np.log(log_term, out=log_term)
+    return np.minimum(odds, 0.0) - log_term, np.minimum(-odds, 0.0) - log_term
 
 
 def sigmoid(odds: FloatArray) -> FloatArray:
@@ -289,7 +291,7 @@ def true_class(scores: FloatArray, y: IntArray) -> FloatArray:
     """The entry of the true class of each row, (n,)."""
     if not scores.flags.c_contiguous:
         return scores[np.arange(len(y)), y]
-    # One flat index per entry instead of two takes half the time.
+    # A single flat index per entry takes half the time of two indices.
     return scores.reshape(-1).take(np.arange(0, scores.size, scores.shape[1]) + y)
 
 

@@ -27,9 +27,9 @@ from calibrant._optim.plain_temperature import penalized_derivatives, prior_prec
 from calibrant._optim.slope_search import Point
 from calibrant._typing import FloatArray
 
-# On processors without AVX-512, a logarithm takes as long as an exponential, so one logarithm of a
-# product of eight norms replaces eight. The product does not overflow for exponents of at most 60:
-# exp(8 * 60) is about 1e208. The product saves time from _PRODUCT_ROWS rows on.
+# On processors without AVX-512, a logarithm takes as long as an exponential. So one logarithm of a
+# product of eight norms replaces eight logarithms. The product does not overflow for exponents of
+# at most 60, because exp(8 * 60) is about 1e208. It saves time from _PRODUCT_ROWS rows on.
 _PRODUCT_SIZE, _PRODUCT_ROWS, _PRODUCT_EXPONENT = 8, 4096, 60.0
 
 
@@ -87,8 +87,8 @@ class TemperatureLoss:
     ) -> Point:
         """Evaluate the loss in one pass over the rows, in single precision if ``is_rough``.
 
-        With four powers, the third derivative is computed. Otherwise it is estimated as ``bend``
-        times the curvature.
+        If ``n_powers`` is four, the third derivative is computed. Otherwise the third derivative is
+        estimated as ``bend`` times the curvature.
         """
         beta = exp(t)
         setting = beta, self.rough if is_rough else self.exact, n_powers, self.constants
@@ -108,8 +108,8 @@ class TemperatureLoss:
 
 
 _Sums = tuple[float, float, float, float]
-"""Sums over rows of the log-loss and of its first three derivatives in beta; the last is NaN if it
-was not computed."""
+"""Sums over rows of the log-loss and of its first three derivatives in beta. The third derivative
+is NaN if it was not computed."""
 
 
 def block_sums(
@@ -119,7 +119,10 @@ def block_sums(
     constants: dict[int, BlockConstants] | None,
     block: RowBlock,
 ) -> _Sums:
-    """Return the sums of a block. ``constants`` stores its `BlockConstants` between passes."""
+    """Return the sums of a block.
+
+    ``constants`` stores the `BlockConstants` of each block between passes.
+    """
     constant = None if constants is None else constants.get(block.start)
     if constant is None:
         constant = BlockConstants.of(block)
@@ -169,7 +172,7 @@ def _moment_sums(
 
 
 def _shifted_sums(beta: float, block: RowBlock) -> _Sums:
-    """Compute the sums after subtracting the largest score of each row, which cannot overflow."""
+    """Compute the sums after subtracting the largest score of each row, which avoids overflow."""
     x = np.subtract(block.u, row_max(block.u)[:, None], dtype=np.float64)
     norm, first, second = power_sums(x, beta, 3)
     true, mean = true_class(x, block.y), first / norm
@@ -181,11 +184,11 @@ def _shifted_sums(beta: float, block: RowBlock) -> _Sums:
 def _log_sum(weight: FloatArray, norm: FloatArray, size: float) -> float:
     """Return ``sum_i w_i log(norm_i)``.
 
-    Equal weights allow logarithms of products of eight norms.
+    If all weights are equal, one logarithm of a product replaces eight logarithms.
     """
     is_weighted = weight.strides != (0,)
     if is_weighted or len(norm) < _PRODUCT_ROWS or size > _PRODUCT_EXPONENT:
         return weighted_sum(weight, np.log(norm))
-    whole = len(norm) // _PRODUCT_SIZE * _PRODUCT_SIZE
-    product = np.multiply.reduce(norm[:whole].reshape(_PRODUCT_SIZE, -1), axis=0)
-    return float(weight[0] * (np.log(product).sum() + np.log(norm[whole:]).sum()))
+    n_rows = len(norm) // _PRODUCT_SIZE * _PRODUCT_SIZE
+    product = np.multiply.reduce(norm[:n_rows].reshape(_PRODUCT_SIZE, -1), axis=0)
+    return float(weight[0] * (np.log(product).sum() + np.log(norm[n_rows:]).sum()))

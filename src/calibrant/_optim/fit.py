@@ -53,8 +53,8 @@ def _hold_missing(
 ) -> QuadraticPenalty:
     """Add a penalty on the unpenalized factors of classes without rows, for a diagonal function.
 
-    The intercept alone makes such a class improbable. No row determines its factor. An arbitrary
-    factor could make the class likely on new rows.
+    The intercept alone makes such a class improbable. No row determines the factor of the class,
+    and an arbitrary factor could make the class likely on new rows.
     """
     is_held = np.stack([~is_seen, np.zeros_like(is_seen)]) & (penalty.curvature == 0)
     return QuadraticPenalty(
@@ -63,11 +63,10 @@ def _hold_missing(
 
 
 def _best_start(objective: Objective, sample: Sample) -> FloatArray:
-    """Return the identity, or the identity divided by the best temperature.
+    """Return the better start of the identity and the identity divided by the best temperature.
 
-    The start with the lower loss is used. At the best temperature, the curvature is positive for
-    logits of any size. For data that are not in memory, the start is the best temperature, because
-    a comparison would need additional passes.
+    At the best temperature, the curvature is positive for logits of any size. Data that are not in
+    memory start at the best temperature, because a comparison would need additional passes.
     """
     identity = objective.map.identity()
     beta = np.exp(find_log_beta(sample).parameters[0])

@@ -31,8 +31,8 @@ MOST_CURVATURE = 2**25
 classes, groups have slopes, but no offsets."""
 
 TOLERANCE = 1e-9
-"""A fit ends when a Newton step reduces the mean log-loss by less. The error that remains after
-this step is of the order of its square."""
+"""A fit ends when a Newton step reduces the mean log-loss by less. The remaining error is of the
+order of the square of this tolerance."""
 
 _MAX_STEPS = 50
 _SHORTEST_STEP = 2.0**-20
@@ -46,7 +46,7 @@ _MAX_CG = 500
 class Cells(NamedTuple):
     """The groups of each cell, as a sparse matrix (cells, groups) of zeros and ones.
 
-    Effects are slopes and offsets, or ``slopes_only``.
+    The effects of a group are a slope and offsets, or only a slope if ``slopes_only`` is True.
     """
 
     groups: sparse.csr_matrix
@@ -59,7 +59,7 @@ class Cells(NamedTuple):
         return int(n_cells), int(n_groups)
 
     def n_effects(self, n_classes: int) -> int:
-        """Effects of a group: a slope, and an offset per class unless there are too many."""
+        """Number of effects of a group: a slope, and an offset per class if memory allows."""
         has_offsets = self.shape[0] * (n_classes + 1) ** 2 <= MOST_CURVATURE
         return n_classes + 1 if has_offsets and not self.slopes_only else 1
 
@@ -73,7 +73,7 @@ class Cells(NamedTuple):
 
 
 def effect_logits(u: FloatArray, effects: FloatArray) -> FloatArray:
-    """Logits of rows with the given effects, (n, 1) or (n, K + 1); a new array."""
+    """Return a new array of logits for rows with the given effects, (n, 1) or (n, K + 1)."""
     logits = u * (1.0 + effects[:, :1])
     if effects.shape[1] > 1:
         logits += effects[:, 1:]
@@ -89,10 +89,10 @@ def fit_effects(
 ) -> FloatArray:
     """Return the effects of all groups, (groups, effects).
 
-    The scores of the sample are logits, and its first column holds the cell of each row. Rows of a
-    chunk are sorted by cell.
-    ``strength`` (groups,) is the penalty of each group. ``start`` are effects to start from, and
-    the fit ends when a step reduces the mean log-loss by less than ``tolerance``.
+    The scores of the sample are logits, and its first column contains the cell of each row. Rows of
+    a chunk are sorted by cell. ``strength`` (groups,) is the penalty of each group. The fit starts
+    at the effects ``start``, and ends when a step reduces the mean log-loss by less than
+    ``tolerance``.
     """
     shape = cells.shape[1], cells.n_effects(sample.n_columns)
     effects = np.zeros(shape) if start is None else start
@@ -153,8 +153,8 @@ def _chunk_derivatives(effects: FloatArray, chunk: ArraySample) -> tuple[object,
 def _add_block(sums: list[Any], effects: FloatArray, chunk: ArraySample, rows: slice) -> None:
     """Add the rows of a block to the loss, the weight, the gradients and the Hessians.
 
-    With probabilities p, the Hessian of a row with respect to its logits is diag(p) - p p'. The
-    derivative of the logits with respect to the slope is u, with respect to an offset it is 1.
+    The Hessian of a row with probabilities p with respect to its logits is diag(p) - p p'. The
+    derivative of the logits is u with respect to the slope, and 1 with respect to an offset.
     """
     u, y, weight, cell = chunk.u[rows], chunk.y[rows], chunk.weight[rows], chunk.columns[0][rows]
     proba = softmax_in_place(effect_logits(u, effects[cell]))
@@ -163,40 +163,39 @@ def _add_block(sums: list[Any], effects: FloatArray, chunk: ArraySample, rows: s
     gradient, hessian = sums[2:]
     runs = _Runs.of(cell)
     at = runs.cells
-    weighted = proba * weight[:, None]
+    weighted_proba = proba * weight[:, None]
     mean = np.einsum("ij,ij->i", proba, u)
-    away = weighted * (
-        u - mean[:, None]
-    )  # weighted derivative of the probabilities with respect to the slope
-    residual = weighted.copy()
+    # The weighted derivative of the probabilities with respect to the slope.
+    slope_change = weighted_proba * (u - mean[:, None])
+    residual = weighted_proba.copy()
     residual[np.arange(len(y)), y] -= weight
     gradient[at, 0] += runs.add(np.einsum("ij,ij->i", residual, u))
-    hessian[at, 0, 0] += runs.add(np.einsum("ij,ij->i", away, u))
+    hessian[at, 0, 0] += runs.add(np.einsum("ij,ij->i", slope_change, u))
     if effects.shape[1] > 1:
         gradient[at, 1:] += runs.add(residual)
-        cross = runs.add(away)
+        cross = runs.add(slope_change)
         hessian[at, 0, 1:] += cross
         hessian[at, 1:, 0] += cross
-        hessian[at, 1:, 1:] += _offset_curvature(runs, proba, weighted)
+        hessian[at, 1:, 1:] += _offset_curvature(runs, proba, weighted_proba)
 
 
-def _offset_curvature(runs: _Runs, proba: FloatArray, weighted: FloatArray) -> FloatArray:
+def _offset_curvature(runs: _Runs, proba: FloatArray, weighted_proba: FloatArray) -> FloatArray:
     """Sums of diag(p) - p p' over the rows of each run, (runs, K, K)."""
     n_classes = proba.shape[1]
     curvature = np.empty((len(runs.cells), n_classes, n_classes))
     for number, (start, stop) in enumerate(pairwise(runs.edges.tolist())):
-        np.matmul(weighted[start:stop].T, proba[start:stop], out=curvature[number])
+        np.matmul(weighted_proba[start:stop].T, proba[start:stop], out=curvature[number])
     np.negative(curvature, out=curvature)
     classes = np.arange(n_classes)
-    curvature[:, classes, classes] += runs.add(weighted)
+    curvature[:, classes, classes] += runs.add(weighted_proba)
     return curvature
 
 
 class _Runs(NamedTuple):
     """Runs of consecutive rows of the same cell.
 
-    Rows are sorted by cell, so a block has one run per cell. ``edges`` are the first row of each
-    run, and the number of rows.
+    Rows are sorted by cell, so a block has one run per cell. ``edges`` contains the first row of
+    each run, and then the number of rows.
     """
 
     cells: IntArray
@@ -212,7 +211,7 @@ class _Runs(NamedTuple):
         return cls(cell[starts], edges, sparse.csr_matrix(entries, shape=(len(starts), len(cell))))
 
     def add(self, values: FloatArray) -> FloatArray:
-        """Sum of the rows of each run; several times as fast as np.add.reduceat."""
+        """Sum the rows of each run. A sparse product is several times as fast as reduceat."""
         return np.asarray(self.indicator @ values)
 
 
@@ -242,6 +241,6 @@ def _newton_step(
         step += alpha * direction
         residual = residual - alpha * image
         z = np.einsum("gij,gj->gi", inverse, residual)
-        rho, previous = float((residual * z).sum()), rho
-        direction = z + (rho / previous) * direction
+        rho, previous_rho = float((residual * z).sum()), rho
+        direction = z + (rho / previous_rho) * direction
     return step

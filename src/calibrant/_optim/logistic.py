@@ -22,13 +22,13 @@ _MAX_ITER = 100
 # to the optimum. At 1e-12 the distance is about 1e-6, and the last step squares this distance.
 _CONVERGED = 1e-12
 # Near a finite optimum the decrement collapses, because convergence is quadratic. Without a finite
-# optimum, the decrement falls only by a factor of e per step. So a small decrement that is still
-# more than a tenth of the previous one means separated outcomes.
+# optimum, the decrement falls only by a factor of e per step. So a small decrement that exceeds a
+# tenth of the previous decrement means separated outcomes.
 _SUSPICIOUS, _SLOW = 1e-8, 0.1
 # Directions with less relative curvature than this are not determined by the data.
 _RANK = 1e-12
-# A column that varies by no more than this share of its size is constant: its mean is only exact up
-# to rounding.
+# A column that varies by no more than this share of its size is constant, because its mean is only
+# exact up to rounding.
 _CONSTANT = 1e-12
 # Directions with more relative curvature than this are determined by the data.
 _DETERMINED = 1e-8
@@ -37,8 +37,8 @@ _SHRINKAGE = 0.7
 
 
 # From _WARM_FROM rows on, the start is the optimum of every _WARM_ROWS-th row, if these rows have
-# _WARM_OUTCOMES of both outcomes. If all rows together have that many of both outcomes, a search in
-# single precision then improves the start. Both searches end at _WARM_DECREMENT.
+# at least _WARM_OUTCOMES rows of each outcome. If all rows meet this condition, a search in single
+# precision then improves the start. Both searches end at _WARM_DECREMENT.
 _WARM_FROM, _WARM_ROWS, _WARM_OUTCOMES, _WARM_DECREMENT = 5_000, 16, 20.0, 1e-7
 # A full Newton step is accepted without a pass for the loss if the slope along the step has almost
 # vanished at the end. The slope at the end must be negative, or at most this share of the slope at
@@ -51,14 +51,15 @@ def fit_logistic(
 ) -> Solution:
     r"""Minimize the weighted mean of :math:`\log(1 + e^{\eta}) - t\,\eta`.
 
-    The parameters are the d coefficients and the intercept of ``eta``, (d + 1,), with the intercept
-    last (0 without one). ``columns`` has shape (m, d), where d may be 0. The ``target`` t lies in
-    [0, 1]. Columns are standardized first. The search starts at 0, or at the optimum of a subsample
-    for large data. So a direction that the data do not determine (a constant column) keeps the
-    coefficient 0. Each of a few passes takes O(m d) time, and the memory is O(m d).
+    The parameters are the d coefficients and the intercept of ``eta``, (d + 1,). The intercept is
+    last, and 0 if ``intercept`` is False. ``columns`` has shape (m, d), and d may be 0. The
+    ``target`` t is in [0, 1]. Columns are standardized first. The search starts at 0, or at the
+    optimum of a subsample for large data. So a direction that the data do not determine (a constant
+    column) keeps the coefficient 0. Each of a few passes takes O(m d) time, and the memory is
+    O(m d).
     """
-    each = [column[None] for column in columns.T]
-    return fit_logistics(each, target[None], weight, intercept=intercept)[0]
+    claim_columns = [column[None] for column in columns.T]
+    return fit_logistics(claim_columns, target[None], weight, intercept=intercept)[0]
 
 
 def fit_logistics(
@@ -101,8 +102,8 @@ def _square_sums(x: FloatArray, center: FloatArray, share: FloatArray) -> FloatA
     """``sum_i share_i (x_i - center)^2`` of each claim."""
     total = np.zeros(len(x))
     for rows in row_blocks(x.shape[1], len(x)):
-        away = x[:, rows] - center[:, None]
-        total += np.einsum("ij,ij,j->i", away, away, share[rows])
+        deviation = x[:, rows] - center[:, None]
+        total += np.einsum("ij,ij,j->i", deviation, deviation, share[rows])
     return total
 
 
@@ -155,23 +156,23 @@ class _Problem(NamedTuple):
         return self._replace(design=[x[claims] for x in self.design], target=self.target[claims])
 
     def start(self, shrunken: FloatArray) -> FloatArray:
-        """The start of the search.
+        """Return the start of the search, which is zero for small data.
 
-        It is zero. For large data, it is the best of a subsample fit, the ``shrunken`` identity and
-        the base rate.
+        For large data, the start is the best of a subsample fit, the ``shrunken`` identity and the
+        base rate.
         """
         start = np.zeros(self.shape)
         if len(self.share) < _WARM_FROM or not self.intercept:
             return start
         rate = self.target @ self.share
-        mixed = np.flatnonzero((rate > 0.0) & (rate < 1.0))
-        start[mixed, -1] = np.log(rate[mixed] / (1.0 - rate[mixed]))
+        mixed_claims = np.flatnonzero((rate > 0.0) & (rate < 1.0))
+        start[mixed_claims, -1] = np.log(rate[mixed_claims] / (1.0 - rate[mixed_claims]))
         least = np.minimum(rate, 1.0 - rate) * len(self.share)
-        often = np.flatnonzero(least >= _WARM_ROWS * _WARM_OUTCOMES)
-        enough = np.flatnonzero(least >= _WARM_OUTCOMES)
+        subsample_claims = np.flatnonzero(least >= _WARM_ROWS * _WARM_OUTCOMES)
+        claims = np.flatnonzero(least >= _WARM_OUTCOMES)
         rows = slice(None, None, _WARM_ROWS)
         total = self.share[rows].sum()
-        if enough.size and total > 0:
+        if claims.size and total > 0:
             part = _Problem(
                 [x[:, rows] for x in self.design],
                 self.target[:, rows],
@@ -179,14 +180,14 @@ class _Problem(NamedTuple):
                 True,
             )
             start = np.where(part._is_better(shrunken, start)[:, None], shrunken, start)
-            if often.size:
-                _improve(start, often, part.take(often))
-        if enough.size:
-            _improve(start, enough, self._in_single_precision().take(enough))
+            if subsample_claims.size:
+                _improve(start, subsample_claims, part.take(subsample_claims))
+        if claims.size:
+            _improve(start, claims, self._in_single_precision().take(claims))
         return start
 
     def _is_better(self, beta: FloatArray, other: FloatArray) -> BoolArray:
-        """Return for which problems ``beta`` is a better start than ``other``.
+        """Return whether ``beta`` is a better start than ``other``, for each problem.
 
         A better start has a lower loss, and the data must determine all directions. Otherwise a
         direction without any effect would get a nonzero coefficient.
@@ -244,9 +245,9 @@ class _Problem(NamedTuple):
             curvature *= share
             for j, x in enumerate(columns):
                 gradient[:, j] += _sum_with(residual, x)
-                weighted = curvature if x is None else curvature * x
+                factor = curvature if x is None else curvature * x
                 for k in range(j, size):
-                    hessian[:, j, k] += _sum_with(weighted, columns[k])
+                    hessian[:, j, k] += _sum_with(factor, columns[k])
         for j in range(size):
             hessian[:, j + 1 :, j] = hessian[:, j, j + 1 :]
         return gradient, hessian
@@ -274,12 +275,12 @@ def _newton(
     n_claims = len(start)
     beta, ends = start.copy(), [Outcome.ITERATION_LIMIT] * n_claims
     n_iter = np.full(n_claims, _MAX_ITER)
-    active, previous, part = np.arange(n_claims), np.full(n_claims, np.inf), problem
+    active, previous_decrement, part = np.arange(n_claims), np.full(n_claims, np.inf), problem
     gradient, hessian = part.derivatives(beta)
     for iteration in range(1, _MAX_ITER + 1):
         step, decrement = _directions(gradient, hessian)
         is_done = decrement <= converged
-        is_slow = ~is_done & (_SLOW * previous <= decrement) & (decrement <= _SUSPICIOUS)
+        is_slow = ~is_done & (_SLOW * previous_decrement <= decrement) & (decrement <= _SUSPICIOUS)
         # The last step needs no extra pass and squares the error once more.
         beta[active[is_done]] += step[is_done]
         for claim in active[is_done | is_slow]:
@@ -292,8 +293,10 @@ def _newton(
             break
         if not continues.all():
             part, active = part.take(np.flatnonzero(continues)), active[continues]
-        previous = decrement[continues]
-        beta[active], gradient, hessian = _step(part, beta[active], step[continues], previous)
+        previous_decrement = decrement[continues]
+        beta[active], gradient, hessian = _step(
+            part, beta[active], step[continues], previous_decrement
+        )
     loss = problem.loss(beta) if with_loss else np.zeros(n_claims)
     return [Solution(beta[j], float(loss[j]), int(n_iter[j]), ends[j]) for j in range(n_claims)]
 
@@ -324,11 +327,11 @@ def _step(
     gradient, hessian = problem.derivatives(trial)
     slope = -np.einsum("jp,jp->j", gradient, step)
     for j in np.flatnonzero(~(slope <= _GOOD_STEP * decrement)):
-        single = problem.take(np.array([j]))
-        shorter = _halved(single, beta[j], step[j], float(decrement[j]))
+        claim_problem = problem.take(np.array([j]))
+        shorter = _halved(claim_problem, beta[j], step[j], float(decrement[j]))
         if not np.array_equal(shorter, trial[j]):
             trial[j] = shorter
-            derivatives = single.derivatives(shorter[None])
+            derivatives = claim_problem.derivatives(shorter[None])
             gradient[j], hessian[j] = derivatives[0][0], derivatives[1][0]
     return trial, gradient, hessian
 

@@ -1,9 +1,9 @@
 r"""Functions from log scores ``u`` of shape (m, K) to logits ``s`` of shape (m, K).
 
-The functions are linear in their parameters. With :math:`p = \mathrm{softmax}(s)` and the log-loss,
-a second-order solver needs only two operations: ``apply`` (parameters to logits) and its transpose
-``pullback`` (a gradient with respect to logits to one with respect to parameters). ``curvature``
-and ``blocks`` are sums over rows of
+The functions are linear in their parameters. A second-order solver for the log-loss of
+:math:`p = \mathrm{softmax}(s)` needs only two operations. ``apply`` turns parameters into logits.
+Its transpose ``pullback`` turns a gradient with respect to logits into a gradient with respect to
+parameters. ``curvature`` and ``blocks`` are sums over rows of
 
 .. math:: w_i\, (\mathrm{diag}(p_i) - p_i p_i^\top) \otimes x_i x_i^\top
 
@@ -27,7 +27,7 @@ Blocks = tuple[FloatArray, ...]
 """Sums over rows that define a preconditioner."""
 
 BLOCK_CLASSES = 160
-"""Up to this many classes, the preconditioner has one block per class: 160 blocks of 161 x 161
+"""Up to this many classes, the preconditioner has one block per class. 160 blocks of 161 x 161
 numbers take 33 MB."""
 
 Solve = Callable[[FloatArray], FloatArray]
@@ -35,7 +35,7 @@ Solve = Callable[[FloatArray], FloatArray]
 
 
 class ScoreMap(Protocol):
-    """The interface of a score function for the solvers; parameters are arrays of ``shape``."""
+    """The interface of a score function for the solvers. Parameters are arrays of ``shape``."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -53,13 +53,16 @@ class ScoreMap(Protocol):
     def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks: ...
     def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve: ...
     def gauge(self) -> tuple[int, FloatArray]:
-        """The axis along which a constant changes no probability, and a mask of such lines."""
+        """Return the axis along which a constant changes no probability, and a mask of its lines.
+
+        The mask is 1 for the lines of parameters to which a constant may be added.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class DiagonalMap:
-    """``s_k = d_k u_k + b_k``; parameters ``[d; b]`` of shape (2, K)."""
+    """``s_k = d_k u_k + b_k`` with parameters ``[d; b]`` of shape (2, K)."""
 
     n_classes: int
 
@@ -127,7 +130,7 @@ class DiagonalMap:
 
 @dataclass(frozen=True)
 class AffineMap:
-    """``s = W u + b``; parameters ``[W | b]`` of shape (K, K + 1), row k for class k."""
+    """``s = W u + b`` with parameters ``[W | b]`` of shape (K, K + 1), one row per class."""
 
     n_classes: int
 
@@ -168,8 +171,8 @@ class AffineMap:
         x = self.features(u)
         z = (p[:, :, None] * x[:, None, :]).reshape(n_rows, -1)
         zw = z * weight[:, None]
-        # Two matrix products: the term -p p' of the softmax, and then the term diag(p), which only
-        # the diagonal blocks have.
+        # The first matrix product is the term -p p' of the softmax. The second is the term diag(p),
+        # which only the diagonal blocks have.
         total = -(zw.T @ z)
         diagonal = (x.T @ zw).reshape(width, self.n_classes, width)
         for k in range(self.n_classes):
@@ -181,8 +184,8 @@ class AffineMap:
         """Sum over rows of the diagonal block of each class, (K, K + 1, K + 1).
 
         K blocks need K^3 numbers. For more than ``BLOCK_CLASSES`` classes, the block of class k is
-        approximated by the share a_k / sum(a) of the sum of all blocks. This needs K^2 numbers: the
-        sum, (K + 1, K + 1), and a, (K,).
+        approximated by the share a_k / sum(a) of the sum of all blocks. This approximation needs
+        only the sum, (K + 1, K + 1), and a, (K,).
         """
         x = self.features(u)
         a = (p * (1.0 - p) * weight[:, None]).astype(u.dtype)
@@ -206,7 +209,7 @@ class AffineMap:
         inverse = np.empty((self.n_classes, width, width))
         for k in range(self.n_classes):
             factor, _ = _cholesky(blocks[k].astype(np.float64), diagonal[k], 1e-10)
-            # LAPACK fills the lower triangle only, which is mirrored below.
+            # LAPACK fills only the lower triangle. The code after the loop mirrors it.
             inverse[k], _ = lapack.dpotri(factor, lower=True)
         inverse = np.tril(inverse)
         inverse += np.tril(inverse, -1).transpose(0, 2, 1)
@@ -235,16 +238,16 @@ def _shared_solve(gram: FloatArray, share: FloatArray, diagonal: FloatArray) -> 
     """
     scale, basis = np.linalg.eigh(gram.astype(np.float64))
     fraction = (share / share.sum())[:, None]
-    usual = np.median(diagonal, axis=1, keepdims=True)
-    is_usual = diagonal == usual
+    median_penalty = np.median(diagonal, axis=1, keepdims=True)
+    is_usual = diagonal == median_penalty
     # Round-off may make eigenvalues slightly negative.
-    curvature = np.maximum(scale, 0.0) * fraction + usual
-    single = np.diag(gram) * fraction + diagonal
+    curvature = np.maximum(scale, 0.0) * fraction + median_penalty
+    diagonal_curvature = np.diag(gram) * fraction + diagonal
     floor = 1e-10 * curvature.max() + np.finfo(float).tiny
 
     def solve(v: FloatArray) -> FloatArray:
-        shared = ((np.where(is_usual, v, 0.0) @ basis) / (curvature + floor)) @ basis.T
-        return np.where(is_usual, shared, v / (single + floor))
+        product = ((np.where(is_usual, v, 0.0) @ basis) / (curvature + floor)) @ basis.T
+        return np.where(is_usual, product, v / (diagonal_curvature + floor))
 
     return solve
 
@@ -263,8 +266,8 @@ def _cholesky(matrix: FloatArray, diagonal: FloatArray, ridge: float) -> tuple[F
     """Cholesky factor of ``matrix + diag(diagonal)`` plus a ridge.
 
     The ridge is relative to the largest curvature and is increased until the matrix is positive
-    definite. Directions that do not change probabilities have no curvature, and round-off may make
-    it negative.
+    definite. Directions that do not change probabilities have zero curvature, which round-off may
+    make negative.
     """
     index = np.arange(len(matrix))
     largest = np.abs(matrix[index, index] + diagonal).max() + np.finfo(float).tiny

@@ -1,7 +1,7 @@
 r"""Weights of a mixture of predictions that minimize the log-loss.
 
-For :math:`\sum_i c_i = 1`, the problem :math:`\min_w -\sum_i c_i \log (P w)_i` over the simplex has
-the same solution as over :math:`w \ge 0` with the additional term :math:`\sum_j w_j`. Newton steps
+If :math:`\sum_i c_i = 1`, the minimum of :math:`-\sum_i c_i \log (P w)_i` over the simplex does not
+change if :math:`\sum_j w_j` is added and only :math:`w \ge 0` is required. Newton steps
 solve the problem. Their quadratic models are non-negative least-squares problems (Kim, Carbonetto,
 Stephens and Anitescu 2020, arXiv:1806.01412). About a dozen steps are enough. Expectation
 maximization needs thousands, because its convergence is sublinear at the boundary.
@@ -28,8 +28,8 @@ _AT_ROUND_OFF = 1e-8
 likelihoods have rounding errors."""
 
 _LEAST_SHARE = 1e-290
-"""The smallest share that a line search gives to a member. It is close to the smallest float,
-because likelihoods may differ by hundreds of orders of magnitude."""
+"""The smallest share that a line search gives to a member. This share is close to the smallest
+float, because likelihoods may differ by hundreds of orders of magnitude."""
 
 
 def mixture_weights(
@@ -39,7 +39,7 @@ def mixture_weights(
     max_iter: int = 100,
     start: FloatArray | None = None,
 ) -> Solution:
-    """Weights (J,) on the simplex that minimize the log-loss of a mixture.
+    """Find the weights (J,) on the simplex that minimize the log-loss of a mixture.
 
     ``likelihood`` (n, J) contains the probability of the true label under each member. The search
     starts at ``start``, such as the weights of similar rows, or at equal weights. The optimality
@@ -97,11 +97,11 @@ def _next_weights(
     ratio: FloatArray,
     mean: FloatArray,
 ) -> FloatArray | None:
-    """Return weights with a lower loss, or None if there are none.
+    """Return weights with a lower loss, or None if the search finds none.
 
-    A Newton step is tried first. If it fails, the weight of the member with the largest mean ratio
-    is increased. If rounding hides the difference in loss, the Newton point is used if it is closer
-    to the optimum.
+    A Newton step is tried first. If the step fails, the weight of the member with the largest mean
+    ratio is increased. If rounding hides the difference in loss, the Newton point is used if it is
+    closer to the optimum.
     """
     point = newton_point((ratio * c[:, None]).T @ ratio, mean)
     # A mean ratio above two means that a weight is far too small. A Newton step would at best
@@ -157,10 +157,10 @@ def _value(p: FloatArray, c: FloatArray, w: FloatArray) -> float:
 
 
 def newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
-    """Minimum over x >= 0 of the quadratic model at w, with Hessian R' diag(c) R and H w = R' c."""
+    """Minimize over x >= 0 the quadratic model at w, with Hessian R' diag(c) R and H w = R' c."""
     # Scale the Hessian to a diagonal of ones, because a member with weight zero may have ratios of
-    # 1e10, which would dominate all others. A small ridge keeps the Hessian positive definite if
-    # members are nearly equal.
+    # 1e10, which would dominate all other ratios. A small ridge keeps the Hessian positive definite
+    # if members are nearly equal.
     scale = np.sqrt(np.diag(hessian))
     hessian = hessian / np.outer(scale, scale)
     hessian[np.diag_indices_from(hessian)] += 1e-10
@@ -184,11 +184,11 @@ class MixtureSums:
 
     @classmethod
     def of_rows(cls, likelihood: FloatArray, weight: FloatArray, w: FloatArray) -> MixtureSums:
-        """The sums of some rows."""
+        """Compute the sums of some rows."""
         p = np.maximum(likelihood, TINY)
         mixed = np.maximum(p @ w, TINY)
         ratio = p / mixed[:, None]
-        # Products of huge ratios may overflow; `is_below` rejects such weights.
+        # Products of huge ratios may overflow. `is_below` rejects such weights.
         with np.errstate(over="ignore", invalid="ignore"):
             product = (ratio * weight[:, None]).T @ ratio
         loss = -float(weight @ np.log(mixed))
@@ -222,7 +222,12 @@ def search_mixture(
             return Solution(w, value, n_iter, Outcome.CONVERGED)
         trials = _trial_weights(w, newton_point(sums.product / sums.total, mean), mean)
         better = next(
-            ((trial, there) for trial in trials if (there := sums_at(trial)).is_below(value)), None
+            (
+                (trial, trial_sums)
+                for trial in trials
+                if (trial_sums := sums_at(trial)).is_below(value)
+            ),
+            None,
         )
         if better is None:
             is_near = _violation(mean, w) <= _AT_ROUND_OFF

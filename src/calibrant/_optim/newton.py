@@ -10,8 +10,8 @@ from calibrant._optim.solution import Outcome, Solution
 from calibrant._typing import FloatArray
 
 TOLERANCE = 1e-13
-"""A fit ends when the predicted reduction of a Newton step is smaller than this, relative to
-1 + |objective|."""
+"""A fit ends when the predicted reduction of a Newton step, relative to 1 + |objective|, is smaller
+than this tolerance."""
 
 SEPARABLE_LOSS = 1e-6
 """An objective below this limit means that the labels are separated perfectly and parameters grow
@@ -30,8 +30,8 @@ _LAST_CG = 0.001
 """Relative accuracy of the last Newton step, which need not be exact."""
 
 _REFRESH_CG = 15
-"""Number of conjugate gradient iterations in a step after which the preconditioner is computed
-again, because it belongs to an earlier point."""
+"""After more conjugate gradient iterations in a step, the preconditioner is computed again, because
+it belongs to an earlier point."""
 
 
 # A step that is too long may overflow. The line search then shortens the step.
@@ -64,12 +64,12 @@ def minimize(
         predicted = -0.5 * float((gradient * step).sum())
         if predicted <= accuracy:
             return Solution(theta + step, value - predicted, n_iter, Outcome.CONVERGED)
-        following = line_search(objective, theta, value, gradient, step)
-        if following is None:
+        candidate = line_search(objective, theta, value, gradient, step)
+        if candidate is None:
             # Close to the optimum, round-off hides any decrease, which counts as convergence.
             outcome = Outcome.CONVERGED if predicted <= 1e3 * accuracy else Outcome.STALLED
             return Solution(theta, value, n_iter, outcome)
-        theta, value, gradient = following
+        theta, value, gradient = candidate
     return Solution(theta, value, n_iter, Outcome.ITERATION_LIMIT)
 
 
@@ -78,7 +78,8 @@ def line_search(
 ) -> tuple[FloatArray, float, FloatArray] | None:
     """Try steps of length 1, 1/2, 1/4, ... and return the first that reduces the objective.
 
-    The condition is Armijo's rule with the usual factor 1e-4. Returns None if no step satisfies it.
+    The condition is Armijo's rule with the usual factor 1e-4. Return None if no step satisfies the
+    rule.
     """
     slope = float((gradient * step).sum())
     round_off = 4 * np.finfo(float).eps * (1 + abs(value))
@@ -89,7 +90,7 @@ def line_search(
         if new_value <= value + 1e-4 * length * slope + round_off:
             return candidate, new_value, new_gradient
         length *= 0.5
-    # The objective keeps the probabilities of its last point, so evaluate the old point again.
+    # The objective caches the probabilities of its last point, so evaluate the old point again.
     objective.value_and_gradient(theta)
     return None
 
@@ -108,8 +109,8 @@ def conjugate_gradient(
     increases as the gradient decreases, so convergence is superlinear. The last step, which reduces
     the objective by less than ``accuracy``, may be less exact.
     """
-    # The whole Hessian as preconditioner handles flat directions; its diagonal blocks do not. A
-    # Hessian from the pass of the gradient rounds differently at every pass, which lets unpenalized
+    # The whole Hessian as preconditioner handles flat directions, but its diagonal blocks do not. A
+    # Hessian from the pass of the gradient rounds differently at every pass, so unpenalized
     # parameters drift along directions without curvature.
     drifts = objective.brings_hessian and not objective.penalty.curvature.any()
     gauge = np.copy if objective.is_small and not drifts else objective.in_gauge
@@ -123,7 +124,7 @@ def conjugate_gradient(
     for n_products in range(1, min(_MAX_CG, max_products) + 1):  # noqa: B007  # returned below
         product = gauge(objective.hessian_product(theta, direction))
         curvature = float((direction * product).sum())
-        if curvature <= 0:  # the objective is convex, so this is round-off
+        if curvature <= 0:  # round-off, because the objective is convex
             break
         alpha = rho / curvature
         step += alpha * direction
@@ -131,6 +132,6 @@ def conjugate_gradient(
         if np.linalg.norm(residual) <= target:
             break
         z = gauge(solve(residual))
-        rho, previous = float((residual * z).sum()), rho
-        direction = -z + (rho / previous) * direction
+        rho, previous_rho = float((residual * z).sum()), rho
+        direction = -z + (rho / previous_rho) * direction
     return step, n_products

@@ -24,7 +24,7 @@ FEW_PARAMETERS = 500
 
 BROUGHT_PARAMETERS = 40
 """Up to this many parameters, summing the Hessian in the pass of the gradient costs less than the
-products that it saves. This applies to data in memory that every pass transforms again."""
+products that it saves. The number applies to data in memory that every pass transforms again."""
 
 BLOCK_ROWS, LEAST_BLOCK_ROWS = 6, 512
 """The blocks of a preconditioner are computed from BLOCK_ROWS rows per column plus LEAST_BLOCK_ROWS
@@ -95,7 +95,7 @@ class Objective:
         self._block = self.sample.whole_block(min(self._elements, THREAD_WORK // self._work))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state that another process needs, without data and caches."""
+        """Return the state that another process needs, without data or caches."""
         data = {"sample": None, "_block": None, "_hessian": None}
         return {**vars(self), **data, "_kept": {}, "_features": {}}
 
@@ -116,8 +116,8 @@ class Objective:
         u, y, weight, start = block
         s = self.map.apply(theta, u)
         index = np.arange(len(y))
-        # Exponentials of moderate logits cannot overflow, so large data skip the row maximum, which
-        # takes longer than the check.
+        # Exponentials of moderate logits cannot overflow. Large data skip the row maximum, which
+        # takes longer than this check.
         if not (self._is_large and s.min() >= -MODERATE and s.max() <= MODERATE):
             s -= row_max(s)[:, None]
         true = true_class(s, y)
@@ -127,15 +127,15 @@ class Objective:
         if self.keeps:
             self._keep(u, p, start)
         loss = np.log(norm) - true
-        more = [self.map.curvature(p, u, np.asarray(weight))] if self.brings_hessian else []
+        hessian = [self.map.curvature(p, u, np.asarray(weight))] if self.brings_hessian else []
         p[index, y] -= 1.0
         if self._even is not None:
-            return self._even * float(loss.sum()), self._even * self.map.pullback(p, u), *more
+            return self._even * float(loss.sum()), self._even * self.map.pullback(p, u), *hessian
         p *= weight[:, None]
-        return float(weight @ loss), self.map.pullback(p, u), *more
+        return float(weight @ loss), self.map.pullback(p, u), *hessian
 
     def _keep(self, u: FloatArray, p: FloatArray, start: int) -> None:
-        """Keep the probabilities of this point, and the features of all points, for products."""
+        """Cache the probabilities at this point, and the features of the rows, for products."""
         x = self._features.get(start)
         if x is None:
             x = self._features[start] = self.map.features(np.asarray(u, dtype=self._dtype))
@@ -155,7 +155,8 @@ class Objective:
     def hessian_product(self, theta: FloatArray, direction: FloatArray) -> FloatArray:
         """Hessian at ``theta`` times ``direction``.
 
-        At the point of the last `value_and_gradient`, its probabilities or Hessian are reused.
+        If ``theta`` is the point of the last `value_and_gradient`, cached probabilities or the
+        cached Hessian are used.
         """
         if self._hessian is not None and theta is self._kept_at:
             product = (self._hessian @ direction.ravel()).reshape(direction.shape)
@@ -176,7 +177,7 @@ class Objective:
         return self.map.pullback(t, u).astype(np.float64)
 
     def in_gauge(self, direction: FloatArray) -> FloatArray:
-        """Project a direction, so steps stay among the parameters that the penalty prefers.
+        """Project a direction so that steps stay among the parameters that the penalty prefers.
 
         Adding a constant to a line of parameters changes no probability. Among such parameters, the
         penalty prefers ``sum curvature * (theta - center) = 0`` on the line. Conjugate gradients on
@@ -237,8 +238,8 @@ class Objective:
 
         if step == 1:
             return self._sum(lambda block: self.map.blocks(*self._some_rows(theta, 1, block)[0]))
-        some = self._sum(partial(self._some_rows, theta, step))
-        p, u, weight = (np.concatenate(parts) for parts in zip(*some, strict=True))
+        rows = self._sum(partial(self._some_rows, theta, step))
+        p, u, weight = (np.concatenate(parts) for parts in zip(*rows, strict=True))
         # Weights are shares of one, so the weights of a subsample must be rescaled to sum to one.
         return self.map.blocks(p, u, weight / weight.sum() if weight.any() else weight)
 

@@ -1,15 +1,15 @@
 r"""Reference implementation of the best inverse temperature: Newton's method on sums over rows.
 
-With :math:`\beta = e^t`, the mean log-loss of :math:`\mathrm{softmax}(\beta u)` is convex in
-:math:`\beta`, and one pass over the data gives its value and both derivatives in :math:`t`:
+The mean log-loss of :math:`\mathrm{softmax}(\beta u)` is convex in :math:`\beta`. One pass over the
+data computes its value and both derivatives in :math:`t = \log \beta`:
 
 .. math::
 
    f' = \beta\, \overline{(E_i[u] - u_{i y_i})}, \qquad f'' = \beta^2\, \overline{\mathrm{Var}_i[u]}
-   + f',
+   + f' .
 
-:math:`E_i` and :math:`\mathrm{Var}_i` over the classes with probabilities
-:math:`\mathrm{softmax}(\beta u_i)`.
+:math:`E_i` and :math:`\mathrm{Var}_i` are the mean and the variance over the classes with
+probabilities :math:`\mathrm{softmax}(\beta u_i)`.
 
 Tests compare the fast search in `calibrant._optim.temperature` with `find_log_beta_plainly`. Both
 searches have the same result, but the fast search takes about a third of the time.
@@ -33,8 +33,8 @@ LIMIT = 16.0
 """Inverse temperatures stay within exp(-LIMIT) and exp(LIMIT)."""
 
 SEPARABLE_LOSS = 1e-12
-"""Below this loss, the labels are separated, and a larger beta changes nothing. The limit is
-smaller than that of `newton`, because steps are cheap for one parameter. Losses between the two
+"""Below this loss, the labels are separated, and a larger beta does not change the loss. The limit
+is smaller than that of `newton`, because steps are cheap for one parameter. Losses between the two
 limits occur for well separated data with a finite temperature."""
 
 MAX_ITER = 100

@@ -43,7 +43,7 @@ class Posterior(NamedTuple):
 def log_temperature_posterior(
     sample: Sample, log_prior: Callable[[FloatArray], FloatArray], n_points: int
 ) -> Posterior:
-    """The Gauss quadrature of the posterior of log temperatures.
+    """Compute the Gauss quadrature of the posterior of log temperatures.
 
     The prior may be unnormalized.
     """
@@ -68,8 +68,8 @@ def _zoom(grid: FloatArray, log_mass: FloatArray) -> FloatArray:
 
     For a single point, the region is between its neighbors.
     """
-    inside = np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
-    first, last = inside[0], inside[-1]
+    indices = np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
+    first, last = indices[0], indices[-1]
     if first == last:
         first, last = max(first - 1, 0), min(last + 1, len(grid) - 1)
     return np.linspace(grid[first], grid[last], len(grid))
@@ -78,11 +78,11 @@ def _zoom(grid: FloatArray, log_mass: FloatArray) -> FloatArray:
 def _log_likelihood(
     sample: Sample, log_prior: Callable[[FloatArray], FloatArray]
 ) -> scipy.interpolate.BPoly:
-    """The log-likelihood of all rows as a function of log T, where the posterior matters.
+    """Return the log-likelihood as a function of log T, in the region of the posterior mass.
 
     The likelihood has one maximum, because the log-loss is convex in 1/T. So a knot is useless if
     it lies beyond another knot at which the posterior is negligible. Knots are added in four
-    passes, each of which halves the distance between them. For many rows, 11 of 33 knots are
+    passes, each of which halves the distance between knots. For many rows, 11 of 33 knots are
     enough.
     """
     values: dict[int, FloatArray] = {}
@@ -102,7 +102,7 @@ def _log_likelihood(
 
 
 def _derivatives_at(sample: Sample, log_temperatures: FloatArray) -> FloatArray:
-    """The log-likelihood and its first two derivatives in log T, (m, 3): one pass."""
+    """Compute the log-likelihood and its first two derivatives in log T, (m, 3), in one pass."""
     betas = np.exp(-log_temperatures)
     sums = sample.sum(partial(loss_sums_at, betas), elements=READ_BLOCK)
     value, slope, square = sums.T
@@ -113,7 +113,7 @@ def _derivatives_at(sample: Sample, log_temperatures: FloatArray) -> FloatArray:
 def gauss_quadrature(
     points: FloatArray, mass: FloatArray, n_points: int
 ) -> tuple[FloatArray, FloatArray]:
-    """``n_points`` points and weights with the first ``2 n_points - 1`` moments of a distribution.
+    """Return points and weights with the first ``2 n_points - 1`` moments of a distribution.
 
     There are fewer points if the discrete distribution has fewer relevant points. The points are
     the eigenvalues of the matrix of the three-term recurrence of the orthogonal polynomials (Golub
@@ -132,12 +132,12 @@ def gauss_quadrature(
     for _ in range(n_points):
         diagonal.append(float(share @ (x * current * current)))
         last = off_diagonal[-1] if off_diagonal else 0.0
-        following = (x - diagonal[-1]) * current - last * previous
-        norm = float(np.sqrt(share @ (following * following)))
+        successor = (x - diagonal[-1]) * current - last * previous
+        norm = float(np.sqrt(share @ (successor * successor)))
         if not norm > _ROUND_OFF:
             break
         off_diagonal.append(norm)
-        previous, current = current, following / norm
+        previous, current = current, successor / norm
     else:
         off_diagonal.pop()
     matrix = np.diag(diagonal) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1)

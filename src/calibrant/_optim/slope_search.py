@@ -5,10 +5,10 @@ the first derivatives of the slope. A polynomial interpolates the m numbers at t
 the m' numbers at the previous point t'. The root of the polynomial predicts where the slope is
 zero. The error of the predicted root r is about
 
-.. math:: |r - t|^m\, |r - t'|^{m'} / (m + m')^2 ,
+.. math:: |r - t|^m\, |r - t'|^{m'} / (m + m')^2 .
 
-the remainder of the interpolation. The denominator is an empirical estimate for log-losses as
-functions of :math:`\log \beta`. A bracket keeps the search safe if the prediction is bad.
+This is the remainder of the interpolation. Its denominator is an empirical estimate for log-losses
+as functions of :math:`\log \beta`. A bracket limits the step if the prediction is bad.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from calibrant._optim.plain_temperature import LIMIT, LONGEST_STEP, MAX_ITER, SE
 from calibrant._optim.solution import Outcome, Solution
 
 _ROOT_ITERATIONS = 4
-"""Newton steps for the root of the polynomial, which start at the Newton step of the function."""
+"""Number of Newton steps for the root of the polynomial. The first starts at the Newton step of the
+function."""
 
 
 class Point(NamedTuple):
@@ -35,7 +36,7 @@ class Point(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The solution, and the last evaluated point, which differs from the solution."""
+    """The solution, and the last evaluated point. The solution is usually a step further."""
 
     solution: Solution
     point: Point
@@ -69,8 +70,8 @@ def minimize_scalar(
             value, curvature = point.value + _integral(terms, step), _polynomial(terms, step)[1]
             return SearchResult(_solution(t + step, value, n_iter, curvature), point)
         before, t = point, t + step
-    unfinished = Solution(np.array([t]), point.value, MAX_ITER, Outcome.ITERATION_LIMIT)
-    return SearchResult(unfinished, point)
+    solution = Solution(np.array([t]), point.value, MAX_ITER, Outcome.ITERATION_LIMIT)
+    return SearchResult(solution, point)
 
 
 def _solution(t: float, value: float, n_iter: int, curvature: float) -> Solution:
@@ -86,17 +87,17 @@ def interpolate_slope(point: Point, before: Point | None) -> list[float]:
     terms = _taylor(point.slopes)
     if before is None:
         return terms
-    away, order = before.t - point.t, len(terms)
+    distance, order = before.t - point.t, len(terms)
     # The remainder after the first terms is x^order q(x). The coefficients of q at ``before``
     # follow one by one from the coefficients of the product, in which x^order has binomial
     # coefficients.
-    first = _shifted([*terms, 0.0], away)
-    power = [comb(order, k) * away ** (order - k) for k in range(len(before.slopes))]
+    first = _shifted([*terms, 0.0], distance)
+    power = [comb(order, k) * distance ** (order - k) for k in range(len(before.slopes))]
     quotient: list[float] = []
     for k, value in enumerate(_taylor(before.slopes)):
-        explained = sum(power[k - j] * quotient[j] for j in range(k))
-        quotient.append((value - first[k] - explained) / power[0])
-    return [*terms, *_shifted(quotient, -away)]
+        product = sum(power[k - j] * quotient[j] for j in range(k))
+        quotient.append((value - first[k] - product) / power[0])
+    return [*terms, *_shifted(quotient, -distance)]
 
 
 def _taylor(derivatives: tuple[float, ...]) -> list[float]:
@@ -138,17 +139,17 @@ def _polynomial(terms: list[float], x: float) -> tuple[float, float]:
 
 
 def _root_error(root: float, point: Point, before: Point | None) -> float:
-    """The remainder of the interpolation, as in the formula above."""
+    """The remainder of the interpolation, as in the formula of the module."""
     order = len(point.slopes)
     error = abs(root - point.t) ** order
     if before is None:
         return error / order**2
-    more = len(before.slopes)
-    return error * abs(root - before.t) ** more / (order + more) ** 2
+    order_before = len(before.slopes)
+    return error * abs(root - before.t) ** order_before / (order + order_before) ** 2
 
 
 def _safe_step(t: float, step: float, low: float, high: float) -> float:
-    """Return the step if it stays inside the bracket, else a step to its end or its middle."""
+    """Return the step if it stays inside the bracket, else a step to its end or middle."""
     step = min(LONGEST_STEP, max(-LONGEST_STEP, step))
     if low < t + step < high:
         return step

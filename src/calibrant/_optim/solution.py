@@ -9,9 +9,9 @@ from calibrant._typing import FloatArray
 
 
 class Outcome(Enum):
-    """The reasons why a fit ends.
+    """Reasons for the end of a fit.
 
-    The value is the text of a warning. The calibrator adds the advice.
+    The value is the text of a warning, to which the calibrator adds advice.
     """
 
     CONVERGED = "converged"
@@ -25,8 +25,8 @@ class Outcome(Enum):
         "finite optimum exists and the fit stopped at large finite values"
     )
     UNINFORMATIVE = (
-        "higher scores do not go with the true labels, so the best temperature is infinite and all "
-        "classes become equally likely"
+        "true classes do not have higher scores than other classes, so the best temperature is "
+        "infinite and all classes become equally likely"
     )
     MISSING_CLASS = (
         "a class has no rows in the calibration data, so an unpenalized fit drives its probability "
@@ -51,7 +51,7 @@ class Solution:
     n_iter : int
         Number of iterations.
     outcome : Outcome
-        How the solver ended.
+        Reason for the end of the search.
     curvature : float
         Second derivative of the objective at the solution, for searches with one parameter.
 

@@ -1,4 +1,4 @@
-"""Find the best inverse temperature of a sample in as little time as possible.
+"""Find the best inverse temperature of a sample fast.
 
 The rest of the package uses only `find_log_beta`. `calibrant._optim.plain_temperature` defines its
 result. The sums over rows are in `fast_temperature`, and the search is in `slope_search`.
@@ -19,8 +19,8 @@ from calibrant._optim.solution import Solution
 from calibrant._typing import FloatArray
 
 _FEW_SCORES = 2**14
-"""Up to this many scores, calls of NumPy take as long as the arithmetic. In this case, passes in
-double precision with a third derivative are best, because fewer passes are needed."""
+"""Up to this many scores, NumPy calls take as long as the arithmetic. Passes in double precision
+with a third derivative are then best, because they need fewer calls."""
 
 ERROR = 5e-11
 """Estimated error of log beta at which a search ends."""
@@ -40,10 +40,10 @@ _CHUNK_LIMIT = 3.0
 def find_log_beta(sample: Sample, *, prior_scale: float | None = None) -> Solution:
     """Find the ``t = log beta`` that minimizes the mean log-loss.
 
-    A Gaussian prior of scale s adds ``t^2 / (2 n s^2)``. Adding a constant to a row of scores
-    changes nothing. For few scores, the search uses double precision. For many scores, it starts at
-    the optimum of a subsample and uses single precision first. Usually one last pass is in double
-    precision.
+    A Gaussian prior of scale s adds ``t^2 / (2 n s^2)``. Adding a constant to a row of scores does
+    not change the result. For few scores, the search uses double precision. For many scores, the
+    search starts at the optimum of a subsample and uses single precision first. It usually needs
+    one last pass in double precision.
     """
     size = sample.shape[0] * sample.shape[1]
     with one_blas_thread(size):

@@ -2,7 +2,7 @@ r"""Find the best inverse temperature if only the scores of the top m of K class
 
 The top m classes have log-probabilities :math:`l_1 \ge \dots \ge l_m`, and the tail mass is r. At
 another inverse temperature :math:`\beta`, the tail mass depends on how r is distributed over the
-other classes. Their probabilities are assumed to fall as a power of the rank from the m-th,
+other classes. The model assumes that their probabilities fall as a power of the rank,
 
 .. math:: l_j = l_m - a \log(j / m), \quad j > m, \qquad
    R(\beta) = e^{\beta l_m} \int_{m + 1/2}^{K + 1/2} (x / m)^{-a \beta}\, dx ,
@@ -11,11 +11,10 @@ where the exponent :math:`a \ge 0` of each row is chosen such that :math:`R(1) =
 
 If the true class is not among the top m, its rank is unknown. The model assumes that the true
 class is class j with probability proportional to :math:`e^{\gamma l_j}`. The power :math:`\gamma`
-is estimated from the rows whose true class has a rank between m/3 and m. Its logarithm has a normal
-prior of scale 1.
-The power :math:`\gamma` differs from :math:`\beta`, which the best classes determine. The log-loss
-of such a row is the expectation over j, :math:`\log Z(\beta) - \beta\, E_\gamma[l]`. The cost is
-O(n m) for any K.
+is estimated from the rows whose true class has a rank between m/3 and m. The logarithm of
+:math:`\gamma` has a normal prior of scale 1. The power :math:`\gamma` differs from :math:`\beta`,
+which the top m classes determine. The log-loss of a row whose true class is not among the top m is
+the expectation over j, :math:`\log Z(\beta) - \beta\, E_\gamma[l]`. The cost is O(n m) for any K.
 """
 
 from __future__ import annotations
@@ -49,8 +48,9 @@ series, because the closed forms lose digits by cancellation."""
 class Tail:
     """The distribution of the tail mass of each row.
 
-    The fields are a first log-probability and an exponent per row, (n,) each, the logarithm of m,
-    and the logarithms of the first and last rank divided by m.
+    ``log_top`` and ``exponent`` are the first log-probability and the exponent of each row, (n,).
+    ``log_m`` is the logarithm of m. ``start`` and ``stop`` are the logarithms of the first and last
+    rank divided by m.
     """
 
     log_top: FloatArray
@@ -71,16 +71,16 @@ class Tail:
 
 
 def tail_of(log_proba: FloatArray, log_rest: FloatArray, n_classes: int) -> Tail:
-    """The tail of rows of top scores, (n, m), with the tail mass ``exp(log_rest)``."""
+    """Fit the tail of rows of top scores, (n, m), with the tail mass ``exp(log_rest)``."""
     m = log_proba.shape[1]
     start, stop = float(np.log((m + 0.5) / m)), float(np.log((n_classes + 0.5) / m))
     log_m = float(np.log(m))
-    wanted = log_rest - log_proba[:, -1] - log_m
+    target = log_rest - log_proba[:, -1] - log_m
     low, high = np.zeros(len(log_proba)), np.full(len(log_proba), _LARGEST_EXPONENT)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         w = (1.0 - middle) * (stop - start)
-        is_more = _log_integral(w, stop - start, middle, start) > wanted
+        is_more = _log_integral(w, stop - start, middle, start) > target
         low, high = np.where(is_more, middle, low), np.where(is_more, high, middle)
     # Correct the height for the remaining error of the exponent, so the mass is exact.
     w = (1.0 - high) * (stop - start)
@@ -97,10 +97,10 @@ def find_top_log_beta(
     *,
     prior_scale: float | None = None,
 ) -> Solution:
-    """``t = log beta`` that minimizes the mean log-loss of the top m classes and the tail.
+    """Find the ``t = log beta`` that minimizes the mean log-loss of the top m classes and the tail.
 
-    Without a tail, the likelihood is conditional on the true class being among the top m. This
-    condition must then hold for all rows.
+    Without a tail, the likelihood is conditional on the true class being among the top m. All rows
+    must then meet this condition.
     """
     true = log_proba[np.arange(len(place)), place]
     if tail is not None and not is_inside.all():
@@ -123,15 +123,17 @@ def lower_power(
 ) -> float:
     """Estimate the power of probabilities for true classes among the lower top ranks.
 
-    Returns one if no row has its true class there.
+    Return one if no row has its true class among these ranks.
     """
     first = max(1, log_proba.shape[1] // _LOWER)
     rows = np.flatnonzero(is_inside & (place >= first) & (weight > 0))
     if not len(rows):
         return 1.0
-    lower, true_place = log_proba[rows, first:], place[rows] - first
-    inside = np.ones(len(rows), dtype=bool)
-    solution = find_top_log_beta(lower, None, true_place, inside, weight[rows], prior_scale=1.0)
+    lower_log_proba, true_place = log_proba[rows, first:], place[rows] - first
+    all_inside = np.ones(len(rows), dtype=bool)
+    solution = find_top_log_beta(
+        lower_log_proba, None, true_place, all_inside, weight[rows], prior_scale=1.0
+    )
     return float(np.exp(solution.parameters[0]))
 
 
@@ -160,7 +162,7 @@ def _losses(
 def tempered(
     log_proba: FloatArray, tail: Tail | None, beta: float
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Log-probabilities of the top m classes and of the tail at inverse temperature ``beta``."""
+    """Temper log-probabilities of the top m classes and the tail by the factor ``beta``."""
     if tail is None:
         return beta * log_proba, None
     log_mass = np.column_stack([beta * log_proba, tail.at(beta)[0]])
@@ -173,27 +175,27 @@ def _log_integral(w: FloatArray, length: float, power: FloatArray, start: float)
 
     ``w`` is ``(1 - power) length``.
     """
-    small = np.abs(w) < _SERIES
-    safe = np.where(small, 1.0, np.abs(w))
+    is_small = np.abs(w) < _SERIES
+    safe_w = np.where(is_small, 1.0, np.abs(w))
     # log((e^w - 1) / w) = max(w, 0) + log((1 - e^-|w|) / |w|)
-    large = np.maximum(w, 0.0) + np.log(-np.expm1(-safe) / safe)
+    closed_form = np.maximum(w, 0.0) + np.log(-np.expm1(-safe_w) / safe_w)
     series = w / 2 + w**2 / 24
-    return (1.0 - power) * start + np.log(length) + np.where(small, series, large)
+    return (1.0 - power) * start + np.log(length) + np.where(is_small, series, closed_form)
 
 
 def _mean(w: FloatArray) -> FloatArray:
     """Mean of the density proportional to ``e^(w v)`` on [0, 1]."""
-    small = np.abs(w) < _SERIES
-    safe = np.where(small, 1.0, w)
+    is_small = np.abs(w) < _SERIES
+    safe_w = np.where(is_small, 1.0, w)
     with np.errstate(over="ignore"):
-        large = -1.0 / np.expm1(-safe) - 1.0 / safe
-    return np.where(small, 0.5 + w / 12, large)
+        closed_form = -1.0 / np.expm1(-safe_w) - 1.0 / safe_w
+    return np.where(is_small, 0.5 + w / 12, closed_form)
 
 
 def _variance(w: FloatArray) -> FloatArray:
     """Variance of the density proportional to ``e^(w v)`` on [0, 1]."""
-    small = np.abs(w) < _SERIES
+    is_small = np.abs(w) < _SERIES
     # sinh(300) is about 1e130. For larger arguments, the second term is negligible and would
     # overflow.
-    safe = np.where(small, 1.0, np.minimum(np.abs(w), 600.0))
-    return np.where(small, 1 / 12 - w**2 / 240, 1 / safe**2 - 0.25 / np.sinh(safe / 2) ** 2)
+    safe_w = np.where(is_small, 1.0, np.minimum(np.abs(w), 600.0))
+    return np.where(is_small, 1 / 12 - w**2 / 240, 1 / safe_w**2 - 0.25 / np.sinh(safe_w / 2) ** 2)

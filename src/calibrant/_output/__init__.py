@@ -1,4 +1,4 @@
-"""Write files completely, show progress and results, and format numbers.
+"""Write files atomically, show progress and results, and format numbers.
 
 These modules do not depend on the content that they write or show.
 """

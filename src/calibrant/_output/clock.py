@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 
 
 def current_time() -> datetime:
-    """The current time in UTC; the standard variable of reproducible builds replaces it."""
+    """Return the current time in UTC, or the time in ``SOURCE_DATE_EPOCH``.
+
+    Reproducible builds set this environment variable.
+    """
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     return datetime.fromtimestamp(int(seconds), UTC) if seconds else datetime.now(UTC)

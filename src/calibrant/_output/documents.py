@@ -7,14 +7,15 @@ from collections import Counter
 from typing import Any
 
 _MOST_VALUES = 2**22
-"""Largest number of values in a document. Calibrators and states have far fewer, because arrays are
-encoded as text. Without a limit, a text of empty lists would take 28 times its size in memory."""
+"""Maximum number of values in a document. Calibrators and states have far fewer values, because
+arrays are encoded as text. Without a limit, a text of empty lists would take 28 times its size in
+memory."""
 
 
 def parse_json(text: str) -> Any:
     """Parse a JSON document.
 
-    Raises ``ValueError`` for NaN, infinity, duplicated keys, too many values and deep nesting.
+    NaN, infinity, duplicate keys, too many values and deep nesting raise ``ValueError``.
     """
     if sum(map(text.count, ",[{")) > _MOST_VALUES:
         raise ValueError(f"it contains more than {_MOST_VALUES:,} values")
@@ -31,7 +32,7 @@ def _reject_constant(name: str) -> float:
 
 
 def _reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object, and raise for duplicate keys, because readers may use different values."""
+    """Build an object, and raise for duplicate keys, because parsers may use different values."""
     values = dict(pairs)
     if len(values) < len(pairs):
         times = Counter(key for key, _ in pairs)

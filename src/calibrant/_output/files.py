@@ -1,4 +1,4 @@
-"""Write files atomically: to a temporary file, which is renamed at the end."""
+"""Write files atomically, by renaming a temporary file at the end."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ completed: list[str] = []
 """Paths that this process has replaced, for the message of an interrupted command."""
 
 _PAUSES = (0.05, 0.2, 0.8)
-"""Seconds between attempts to replace a file. Windows denies it while another program, such as a
-virus scanner, has the file open; scanners need about a second."""
+"""Seconds between attempts to replace a file. Windows does not replace a file that another program
+has open. Virus scanners open new files for about a second."""
 
 
 @contextmanager
 def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield the path of a temporary file that replaces ``path`` at the end, or is removed if an
-    error occurs.
+    """Yield the path of a temporary file that replaces ``path`` at the end.
 
-    The file is in the same folder and has an unpredictable name. So an attacker cannot prepare a
-    symbolic link, and concurrent writers do not interfere. The new file has the permissions of the
-    file that it replaces. Devices and pipes are written directly, because a renamed file would
-    replace them.
+    If an error occurs, the temporary file is removed. It is in the same folder and has an
+    unpredictable name. So an attacker cannot prepare a symbolic link, and concurrent writers do not
+    interfere. The new file has the permissions of the file that it replaces. Devices and pipes are
+    written directly, because renaming would replace the device or pipe by a file.
     """
     check_writable(path)
     if _is_special(path):
@@ -58,8 +57,8 @@ def replace_file(aside: Path, target: Path, display_path: str) -> None:
         except PermissionError:
             if pause is None:
                 raise PermissionError(
-                    f"{display_path} cannot be replaced. Close the programs that have it open, and "
-                    "try again, or pass another path."
+                    f"{display_path} cannot be replaced. Close the programs that have this file "
+                    "open and try again, or pass another path."
                 ) from None
             time.sleep(pause)
         else:
@@ -82,7 +81,7 @@ def _make_aside(target: Path) -> Path:
     """
     # The temporary name does not contain the name of the target, which may have the maximum length.
     aside = target.with_name(f".{secrets.token_hex(12)}.part")
-    mode = 0o600 if target.exists() else 0o666  # the umask of the user is applied to it
+    mode = 0o600 if target.exists() else 0o666  # the system also applies the umask of the user
     os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
     return aside
 
@@ -93,7 +92,7 @@ def _copy_mode(target: Path, aside: Path) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise if a file cannot be written. Call it before long computations."""
+    """Raise if a file cannot be written. Call this function before long computations."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{os.fspath(path)} is a directory. Pass the path of a file.")
@@ -102,13 +101,14 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(
             f"The folder {target.parent} does not exist. Create it first, or pass another path."
         )
-    # A new file in the same folder replaces the old file, so both the folder and the file must be
-    # writable.
-    needed = [path] if is_special else [target.parent, *([target] if target.exists() else [])]
-    for place in needed:
+    # A new file in the same folder replaces the old file, so the folder must be writable. The old
+    # file must also be writable, because read-only files must not be replaced.
+    paths = [path] if is_special else [target.parent, *([target] if target.exists() else [])]
+    for place in paths:
         if not os.access(place, os.W_OK):
             raise PermissionError(
-                f"{os.fspath(path)} cannot be written: permission denied for {place}"
+                f"{os.fspath(path)} cannot be written, because you have no write permission for "
+                f"{place}. Pass another path."
             )
 
 
@@ -121,7 +121,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def read_limited(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     """Read a file of at most ``most_bytes``.
 
-    The size is not checked beforehand, because devices and pipes do not have one.
+    Devices and pipes have no size, so the bytes are counted while they are read.
     """
     pieces: list[bytes] = []
     n_bytes = 0

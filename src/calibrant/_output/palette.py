@@ -10,7 +10,7 @@ AFTER = "#0072B2"
 from `BEFORE`."""
 
 REFERENCE = "#56606B"
-"""What calibrated predictions would show: the diagonal, zero, and consistency bands."""
+"""References for calibrated predictions: the diagonal, zero, and consistency bands."""
 
 ALARM = "#B00040"
 """Alarms and errors."""

@@ -1,7 +1,7 @@
-"""Show progress on a terminal; print nothing elsewhere.
+"""Show progress if standard error is a terminal, and print nothing otherwise.
 
-`tracked` and `spinning` show their own progress. Work of several steps calls `next_step`, which
-does nothing unless a caller shows the steps by `counted`.
+`tracked` shows a bar and `spinning` a spinner. Functions with several steps call `next_step`, which
+does nothing unless the caller shows the steps by `counted`.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def tracked(
 
 
 _next_step: ContextVar[Callable[[str], None] | None] = ContextVar("_next_step", default=None)
-"""Shows the start of a step; None if nobody watches."""
+"""Function that shows the start of a step, or None if steps are not shown."""
 
 
 @contextmanager
 def counted(total: int, *, progress: bool) -> Iterator[None]:
-    """Show a bar of the steps that the work announces by `next_step`, if there is a terminal."""
+    """Show a bar of the steps that `next_step` announces, if standard error is a terminal."""
     if not is_shown(progress):
         yield
         return
@@ -65,7 +65,7 @@ def counted(total: int, *, progress: bool) -> Iterator[None]:
 
 
 def next_step(description: str) -> None:
-    """Announce a step of long work. Steps before it are complete."""
+    """Announce the next step of a long computation, which means that earlier steps are complete."""
     show = _next_step.get()
     if show is not None:
         show(description)
@@ -85,7 +85,7 @@ def _new_bar() -> Any:
 
 @contextmanager
 def spinning(description: str, *, progress: bool) -> Iterator[None]:
-    """Show a spinner during long work if standard error is a terminal."""
+    """Show a spinner during a long computation if standard error is a terminal."""
     if not is_shown(progress):
         yield
         return

@@ -12,7 +12,7 @@ _BRIEF, _LINE = 40, 240
 
 
 class ShortRepr:
-    """Base of dataclasses with a repr of one line, which shows only the size of large values."""
+    """Base of dataclasses with a repr of one line, which states only the size of large values."""
 
     def __repr__(self) -> str:
         names = [entry.name for entry in fields(self) if entry.init]  # type: ignore[arg-type]
@@ -38,7 +38,9 @@ def as_frame(*records: dict[str, Any]) -> Any:
 def html_table(
     rows: Iterable[Sequence[Any]], *, header: Sequence[str] = (), title: str = "", note: str = ""
 ) -> str:
-    """An HTML table for a notebook. All text is escaped; the first column is the row header.
+    """Return an HTML table for a notebook.
+
+    All text is escaped. The first column contains the row headers.
 
     >>> html_table([["a", 1]], title="x<y")
     '<table><caption>x&lt;y</caption><tbody><tr><th>a</th><td>1</td></tr></tbody></table>'

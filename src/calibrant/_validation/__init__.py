@@ -1,9 +1,9 @@
 """Validation of user input.
 
-Input becomes float arrays, column codes and weights, or an error suggests a fix. Data are checked
-once, here. Inside the package, ``scores`` are ``(n, K)`` float32 or float64 arrays, ``y`` are
-column codes and ``weight`` are floats (never None). Checks run over blocks of rows, so they need no
-copy of the data.
+Valid input becomes float arrays, column codes and weights. Invalid input raises an error that
+suggests a fix. Data are checked only once, in this subpackage. Inside the package, ``scores`` are
+``(n, K)`` float32 or float64 arrays, ``y`` are column codes and ``weight`` are floats (never None).
+Checks run over blocks of rows, so they need no copy of the data.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ _MANY_ROWS = 20
 
 
 _MOST_WEIGHT = 1e100
-"""Sums of squares of larger weights overflow."""
+"""Maximum of the weights. Much larger weights would overflow when they are squared."""
 
 _NEGLIGIBLE = 1e-30
 """Weights below this fraction of the largest weight do not change a sum in double precision, but
@@ -136,10 +136,7 @@ quotients with them underflow."""
 
 
 class Predictions(NamedTuple):
-    """Checked predictions.
-
-    Scores (n, K), column codes (n,), weights (n,) and the labels of the columns (K,).
-    """
+    """Checked scores (n, K), column codes (n,), weights (n,) and labels of the columns (K,)."""
 
     scores: FloatArray
     y: IntArray
@@ -152,7 +149,7 @@ def check_weight(
 ) -> FloatArray:
     """Return weights in float64. None becomes an array of ones that takes no memory.
 
-    Errors count rows from ``first_row``.
+    Row numbers in errors start at ``first_row``.
     """
     if sample_weight is None:
         return _unit_weights(n_samples)
@@ -223,7 +220,7 @@ def check_row_counts(weight: FloatArray, what: str) -> None:
 
 
 def check_total(total: float, n_rows: int, what: str) -> None:
-    """Raise if the weights of several rows sum to less than two; ``what`` is a noun phrase."""
+    """Raise if the weights of several rows sum to less than two. ``what`` names the operation."""
     if total < 2 <= n_rows:
         raise ValueError(
             f"{what[0].upper()}{what[1:]} counts a weight of 2 as two rows, but the weights of "
@@ -303,8 +300,8 @@ def warn_proba_as_logits(scores: FloatArray, fix: str = "inputs='proba'") -> Non
     """Warn if scores that were declared as logits look like probabilities."""
     if len(scores) >= _MANY_ROWS and look_like_proba(scores):
         warn_data(
-            "The logits are between 0 and 1 and every row sums to one. If they are probabilities, "
-            f"pass {fix}."
+            "The logits are between 0 and 1 and every row sums to one. If these scores are "
+            f"probabilities, pass {fix}."
         )
 
 
@@ -312,8 +309,8 @@ def check_same_length(**arrays: AnyArray) -> None:
     """Raise if arrays have different lengths."""
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name} has {length} rows" for name, length in lengths.items())
-        raise ValueError(f"Arrays must have the same number of rows, but {listed}.")
+        numbers = " and ".join(f"{name} has {length} rows" for name, length in lengths.items())
+        raise ValueError(f"Arrays must have the same number of rows, but {numbers}.")
 
 
 def check_count(value: Any, name: str, *, minimum: int = 1) -> int:
@@ -381,14 +378,14 @@ def check_strength(value: float, name: str) -> None:
 def check_number(value: Any, name: str, *, is_positive: bool = False) -> None:
     """Raise if a parameter is not a finite number, or not positive if ``is_positive``."""
     if not _is_number(value) or not np.isfinite(value) or (is_positive and not value > 0):
-        wanted = "a positive number" if is_positive else "a finite number"
-        raise ValueError(f"{name} must be {wanted}, got {value!r}.")
+        requirement = "a positive number" if is_positive else "a finite number"
+        raise ValueError(f"{name} must be {requirement}, got {value!r}.")
 
 
 def check_prior_scale(value: Any) -> None:
     """Raise if the standard deviation of a Gaussian prior is neither positive nor None."""
     if value is not None and (not _is_number(value) or not value > 0):
-        hint = f" To declare the kind of scores, pass inputs={value!r}." if value in KINDS else ""
+        hint = f" To declare the type of scores, pass inputs={value!r}." if value in KINDS else ""
         raise ValueError(
             f"prior_scale must be positive, or None for no prior, got {value!r}.{hint}"
         )

@@ -23,8 +23,8 @@ def check_arguments(y: AnyArray, table: AnyArray) -> None:
     if _are_swapped(y, table):
         raise ValueError(
             f"The labels (shape {y.shape}) look like scores and the scores (shape {table.shape}) "
-            "look like labels. Swap them. Metrics take (y_true, y_prob), and the fit method of an "
-            "estimator takes (X, y)."
+            "look like labels. Swap the two arguments. Metrics take (y_true, y_prob), and the fit "
+            "method of an estimator takes (X, y)."
         )
     check_label_shape(y, table.shape[1] if table.ndim == 2 else None)
     if table.ndim == 0 or len(table) == len(y):
@@ -43,9 +43,9 @@ def warn_other_order(y_true: Any, *others: Any) -> None:
     for other in map(_index_of, others):
         if other is not None and _is_permuted(index, other):
             warn_data(
-                "The indexes of labels, scores and weights hold the same rows in different orders. "
-                "Rows were matched by position. Pass X.loc[y.index] to match them by index, or "
-                "y.to_numpy() to match by position without this warning."
+                "The indexes of labels, scores and weights contain the same rows in different "
+                "orders. Rows were matched by position. Pass X.loc[y.index] to match rows by "
+                "index, or y.to_numpy() to match rows by position without this warning."
             )
             return
 

@@ -33,8 +33,8 @@ def column_names(data: ScoresLike) -> list[Any] | None:
         names = data.columns
     if names is None or callable(names) or len(getattr(data, "shape", ())) != 2:
         return None
-    listed = list(names)
-    return None if listed == list(range(len(listed))) else listed
+    names_list = list(names)
+    return None if names_list == list(range(len(names_list))) else names_list
 
 
 def arrange(
@@ -68,13 +68,13 @@ def arrange_as_fitted(scores: ScoresLike, fitted: AnyArray | None, classes: AnyA
     if fitted is None or not all(isinstance(name, str) for name in names):
         order = order_of(names, classes)
         return table if order is None else _in_order(table, order)
-    wanted = fitted.tolist()
-    if sorted(names) != sorted(wanted):
+    targets = fitted.tolist()
+    if sorted(names) != sorted(targets):
         raise ValueError(
             f"The columns of X have different names than in fit: {shortened(names)} instead of "
-            f"{shortened(wanted)}. Pass X[calibrator.feature_names_in_.tolist()]."
+            f"{shortened(targets)}. Pass X[calibrator.feature_names_in_.tolist()]."
         )
-    return _in_order(table, np.array([names.index(name) for name in wanted], dtype=np.intp))
+    return _in_order(table, np.array([names.index(name) for name in targets], dtype=np.intp))
 
 
 def _in_order(table: AnyArray, order: IntArray) -> AnyArray:
@@ -91,20 +91,20 @@ def _implied_classes(
     if categories is not None and len(categories) != table.shape[1]:
         categories = None
     if names is not None and (categories is None or order_of(names, categories) is None):
-        named = classes_of(names, y)
-        if named is not None:
-            return named
+        name_classes = classes_of(names, y)
+        if name_classes is not None:
+            return name_classes
     return categories
 
 
 def _raise_if_unclear(table: AnyArray, y: AnyArray) -> None:
     """Raise for one score per row with text labels, because the positive class is unknown."""
     if table.ndim == 1 and y.dtype.kind in "OSUMm":
-        listed = sorted(map(str, _distinct(y)))
+        values = sorted(map(str, _distinct(y)))
         raise ValueError(
-            f"The positive class is ambiguous: the scores have one column, and the labels are "
-            f"{shortened(listed, show=repr)}. Pass classes=[negative, positive], where the scores "
-            "are the probability of the positive class."
+            f"The positive class is ambiguous, because the scores have one column and the labels "
+            f"are {shortened(values, show=repr)}. Pass classes=[negative, positive] if the scores "
+            "are the probabilities of the positive class."
         )
 
 
@@ -124,17 +124,17 @@ def categories_of(labels: LabelsLike) -> AnyArray | None:
 
 def match_columns(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArray | None:
     """Return the position of the column of each class, or None if names differ."""
-    wanted = [_key(label) for label in classes]
+    targets = [_key(label) for label in classes]
     for keys in readings(names):
         # The order is reversed, so the first of several equal names is used.
         place_of = {key: place for place, key in reversed(list(enumerate(keys)))}
-        if len(keys) == len(wanted) and place_of.keys() == set(wanted):
-            return np.array([place_of[key] for key in wanted], dtype=np.intp)
+        if len(keys) == len(targets) and place_of.keys() == set(targets):
+            return np.array([place_of[key] for key in targets], dtype=np.intp)
     return None
 
 
 def match_labels(names: Sequence[Any], labels: Collection[str]) -> list[str] | None:
-    """Return the classes in the column names as text, or None if some labels are not among them."""
+    """Return the classes in the column names as text, or None if the names lack some labels."""
     for keys in readings(names):
         if len(set(keys)) == len(keys) and set(labels) <= set(keys):
             return None if _may_count_from_zero(names, keys, labels) else keys
@@ -144,17 +144,17 @@ def match_labels(names: Sequence[Any], labels: Collection[str]) -> list[str] | N
 def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArray | None:
     """Return the position of the column of each class, or None if no column is named after a class.
 
-    Raises if only some columns are named after a class.
+    Raise an error if only some columns are named after a class.
     """
     order = match_columns(names, classes)
     if order is not None:
         return order
-    columns, wanted = [_key(name) for name in names], [_key(label) for label in classes]
-    matches = [key for key in columns if key in set(wanted)]
-    if matches and len(columns) == len(wanted):
-        strange = next((key for key in columns if key not in set(wanted)), columns[0])
+    columns, targets = [_key(name) for name in names], [_key(label) for label in classes]
+    matches = [key for key in columns if key in set(targets)]
+    if matches and len(columns) == len(targets):
+        mismatch = next((key for key in columns if key not in set(targets)), columns[0])
         raise ValueError(
-            f"Column {strange!r} is not among the classes {shortened(wanted)}, although column "
+            f"Column {mismatch!r} is not among the classes {shortened(targets)}, although column "
             f"{matches[0]!r} is a class. Rename the columns ({shortened(columns)}), pass "
             f"classes=[...] with the names of the columns, {POSITION_HINT}."
         )
@@ -162,7 +162,7 @@ def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArra
 
 
 def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
-    """Return the classes in the column names, or None if the labels are not among the names.
+    """Return the classes in the column names, or None if the names lack some labels.
 
     Text classes keep the order of the columns. Numbers and dates are sorted.
     """
@@ -176,9 +176,9 @@ def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
     columns = {_key(name) for name in names}
     matches = [label for label in label_of if label in columns]
     if matches and len(matches) < len(label_of) and labels.dtype.kind in "OSU":
-        strange = next(label for label in label_of if label not in columns)
+        mismatch = next(label for label in label_of if label not in columns)
         raise ValueError(
-            f"Label {strange!r} is not among the columns {shortened(list(names))}, although label "
+            f"Label {mismatch!r} is not among the columns {shortened(list(names))}, although label "
             f"{matches[0]!r} is a column. Add a column for this label, rename the columns, "
             f"{POSITION_HINT}."
         )
@@ -205,8 +205,8 @@ def _text_classes(keys: list[str], label_of: dict[str, Any], dtype: np.dtype[Any
 def _number_classes(keys: list[str], dtype: np.dtype[Any]) -> AnyArray | None:
     """Return the names as sorted numbers or dates, or None if they are neither."""
     if dtype.kind in "iu":
-        whole = all(key.removeprefix("-").isdecimal() for key in keys)
-        return np.array(sorted(map(int, keys))) if whole else None
+        is_whole = all(key.removeprefix("-").isdecimal() for key in keys)
+        return np.array(sorted(map(int, keys))) if is_whole else None
     try:
         return np.sort(np.array(keys).astype(dtype))
     except ValueError:

@@ -21,16 +21,16 @@ def check_share(value: Any, name: str) -> float:
 def check_costs(cost: Any, n_classes: int | None = None, *, name: str = "cost") -> FloatArray:
     """Return costs of actions as a float array of shape (K, A), or raise.
 
-    ``n_classes`` is the number of rows that are needed; None accepts any number from two on.
+    ``n_classes`` is the required number of rows. None accepts two rows or more.
     """
     table = as_array(cost)
-    wanted = "(K, A)" if n_classes is None else f"({n_classes}, A)"
+    required_shape = "(K, A)" if n_classes is None else f"({n_classes}, A)"
     rows = table.shape[0] if table.ndim == 2 else 0
     if rows < 2 or not table.shape[1] or (n_classes is not None and rows != n_classes):
         fix = "one row per true class and one column per action"
         if table.ndim == 2 and n_classes is not None and table.shape[1] == n_classes:
             fix = f"{name}.T, with {fix}"
-        raise ValueError(f"{name} must have shape {wanted}, got {table.shape}. Pass {fix}.")
+        raise ValueError(f"{name} must have shape {required_shape}, got {table.shape}. Pass {fix}.")
     try:
         costs = table.astype(np.float64)
     except (TypeError, ValueError):

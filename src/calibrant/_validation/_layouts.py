@@ -31,7 +31,7 @@ def flatten_predictions(
     Parameters
     ----------
     y_true : array-like
-        Labels. Labels have the shape of ``y_prob`` without the class axis.
+        Labels, in the shape of ``y_prob`` without the class axis.
     y_prob : array-like
         Scores with two or more axes, such as (N, C, H, W) or (N, T, C).
     class_axis : int
@@ -50,10 +50,10 @@ def flatten_predictions(
 
     Notes
     -----
-    Pixels of an image and tokens of a text are not independent. Intervals that treat them as
-    independent rows are too narrow, and tests reject too often. Pass the image or text of each case
-    as ``groups=``, or use a few cases per image or text. If you use weights or groups, pass
-    ``weight[y_true != ignore_label]``. The scores are copied.
+    Pixels of an image and tokens of a text are not independent. Intervals that treat pixels or
+    tokens as independent rows are too narrow, and tests reject too often. Pass the image or text of
+    each case as ``groups=``, or use a few cases per image or text. If you use weights or groups,
+    pass ``weight[y_true != ignore_label]``. The result is a copy of the scores.
 
     Examples
     --------
@@ -63,13 +63,13 @@ def flatten_predictions(
     >>> calibrant.evaluate(*calibrant.flatten_predictions(labels, images)).n_samples
     32
     """
-    labels, last = as_array(y_true), _classes_last(as_array(y_prob), class_axis)
-    if labels.shape != last.shape[:-1]:
+    labels, table = as_array(y_true), _classes_last(as_array(y_prob), class_axis)
+    if labels.shape != table.shape[:-1]:
         raise ValueError(
-            f"y_true must have the shape of y_prob without its class axis, {last.shape[:-1]} for "
+            f"y_true must have the shape of y_prob without its class axis, {table.shape[:-1]} for "
             f"class_axis={class_axis}, got shape {labels.shape}.{_axis_hint(labels, y_prob)}"
         )
-    flat, rows = labels.reshape(-1), last.reshape(-1, last.shape[-1])
+    flat, rows = labels.reshape(-1), table.reshape(-1, table.shape[-1])
     if ignore_label is None:
         return FlatPredictions(flat, rows)
     selected = np.flatnonzero(flat != ignore_label)
@@ -112,15 +112,15 @@ def map_scores(
     >>> calibrant.map_scores(model.predict_proba, logits).shape
     (2, 3, 4, 4)
     """
-    last = _classes_last(as_array(scores), class_axis)
-    rows = last.reshape(-1, last.shape[-1])
+    table = _classes_last(as_array(scores), class_axis)
+    rows = table.reshape(-1, table.shape[-1])
     result = as_array(function(rows))
     if result.shape != rows.shape:
         raise ValueError(
             f"The function must return an array with the shape of its argument, {rows.shape}, got "
             f"shape {result.shape}."
         )
-    return np.moveaxis(result.reshape(last.shape), -1, class_axis)
+    return np.moveaxis(result.reshape(table.shape), -1, class_axis)
 
 
 def _classes_last(scores: AnyArray, class_axis: int) -> AnyArray:

@@ -13,29 +13,29 @@ from calibrant._typing import AnyArray, BoolArray, FloatArray, IntArray
 from calibrant._validation.arrays import as_array
 
 _MOST_OPTIONS = 10_000
-"""More columns than any questionnaire has; a larger number is a transposed or mistaken array."""
+"""Maximum number of options. An array with more columns is probably transposed."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class OptionScores:
-    r"""Log-probabilities of the options of questions, whose number differs between questions.
+    r"""Log-probabilities of the answer options of questions with different numbers of options.
 
-    Pass it in place of an (n, K) array to metrics, plots, `AutoCalibration`, `MulticlassToBinary`
-    and the other calibrators. An option that a question does not have has probability exactly 0,
-    before and after calibration.
+    Pass `OptionScores` in place of an (n, K) array to metrics, plots, `AutoCalibration`,
+    `MulticlassToBinary` and the other calibrators. An option that a question does not have has
+    probability exactly 0, before and after calibration.
 
     Parameters
     ----------
     log_proba : array-like of shape (n, K)
         Log-probabilities of the options, or logits. Each row is normalized over its own options.
-        Columns from ``n_options`` on are not read, so they may hold anything.
+        Columns from ``n_options`` on are ignored.
     n_options : array-like of shape (n,), optional
         Number of options of each question. By default, all questions have K options.
 
     Attributes
     ----------
     log_proba : ndarray of shape (n, K)
-        Normalized log-probabilities; -inf for an absent option.
+        Normalized log-probabilities, with -inf for absent options.
     n_options : ndarray of shape (n,)
         Number of options of each question.
 
@@ -46,12 +46,12 @@ class OptionScores:
 
     Notes
     -----
-    Labels are option positions 0 .. K - 1. Fits and metrics of a type of calibration that has one
-    binary problem per position, such as "class-wise", count an absent option as a correct
-    prediction of 0. This adds no error.
+    Labels are option positions 0 .. K - 1. Some types of calibration, such as "class-wise",
+    have one binary problem per position. Their fits and metrics count an absent option as a correct
+    prediction of 0, which adds no error.
 
     Calibrators need ``inputs="log_proba"``. Their fits treat an absent option like a class with the
-    score -inf; the calibrated probabilities of the other options are then divided by their sum.
+    score -inf. The calibrated probabilities of the other options are then divided by their sum.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class OptionScores:
         return len(self.log_proba)
 
     def __getitem__(self, rows: Any) -> OptionScores:
-        """Some of the rows: a slice, a mask or row numbers."""
+        """Select rows by a slice, a mask or row numbers."""
         new = object.__new__(OptionScores)
         new._set(self.log_proba[rows], self.n_options[rows])
         return new
@@ -133,7 +133,7 @@ class OptionScores:
 
     @property
     def proba(self) -> FloatArray:
-        """Probabilities, (n, K); exactly 0 for absent options."""
+        """Probabilities, (n, K), with exactly 0 for absent options."""
         return np.exp(self.log_proba)
 
     @property
@@ -152,7 +152,7 @@ class OptionScores:
             )
 
     def as_scores(self, inputs: str) -> FloatArray:
-        """The rows as checked scores of the type ``inputs``; marks absent options in log space."""
+        """Return checked scores of the type ``inputs``, with absent options marked in log space."""
         if inputs == "proba":
             return self.proba
         return np.where(np.isneginf(self.log_proba), ABSENT, self.log_proba)
@@ -162,7 +162,7 @@ def check_option_inputs(scores: Any, inputs: str, owner: str) -> None:
     """Raise if option scores are passed to a calibrator of probabilities."""
     if isinstance(scores, OptionScores) and inputs == "proba":
         raise ValueError(
-            f"OptionScores hold log-probabilities, but {owner} was declared with inputs='proba'. "
+            f"OptionScores contain log-probabilities, but {owner} has inputs='proba'. "
             f"Pass {owner}(..., inputs='log_proba')."
         )
 

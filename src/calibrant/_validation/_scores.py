@@ -1,7 +1,7 @@
 """Validation of scores.
 
-Scores of a declared kind become an ``(n, K)`` float array. For invalid scores, an error describes
-the probable cause and the fix.
+Scores of a declared type become an ``(n, K)`` float array. Invalid scores raise an error that
+describes the probable cause and the fix.
 
 Rows of probabilities must sum to one up to the round-off of their type (1e-6 in float64, 1e-3 in
 float32, 1e-2 in float16). If values were rounded, rows are divided by their sum, with a warning.
@@ -52,7 +52,7 @@ _DEEP_HINT = (
     "predict with calibrant.map_scores(model.predict_proba, scores, class_axis=1)."
 )
 
-_CLIPPED = "Probabilities outside [0, 1] by rounding were set to 0 and 1"
+_CLIPPED = "Probabilities that rounding moved outside [0, 1] were set to 0 and 1"
 
 
 class _Context(NamedTuple):
@@ -70,7 +70,7 @@ class _Context(NamedTuple):
 
 
 def check_inputs(inputs: str) -> Inputs:
-    """Return the declared kind of scores, or raise if it is unknown."""
+    """Return the declared type of scores, or raise if the type is unknown."""
     if inputs not in KINDS:
         raise ValueError(f"inputs must be 'proba', 'logits' or 'log_proba', got {inputs!r}.")
     return cast(Inputs, inputs)
@@ -94,15 +94,15 @@ def check_scores(
     scores : array-like
     inputs : {"proba", "logits", "log_proba"}
     sum_to_one : bool
-        Whether rows of probabilities must sum to one; scores of class-wise events need not.
+        Whether rows of probabilities must sum to one. Scores of class-wise events need not.
     hint : ScoreHints
         The fixes that error messages suggest.
     first_row : int
         Number of the first row, if the scores are a block of a larger data set.
     renormalize : bool
-        Divide rows of probabilities by their sum, even if the sum is far from one.
+        Whether to divide rows of probabilities by their sum, even if the sum is far from one.
     slack : float
-        Divide rows of probabilities by their sum if it differs from one by at most this number.
+        Rows of probabilities whose sum differs from one by at most this number are divided by it.
     note : callable
         Called with a message if scores were repaired.
     """
@@ -149,8 +149,8 @@ def _first_text(array: AnyArray) -> str:
         except (TypeError, ValueError):
             names = ("row", "column") if len(place) < 3 else ("axis",) * len(place)
             where = ", ".join(f"{name} {i}" for name, i in zip(names, place, strict=False))
-            shown = value.item() if isinstance(value, np.generic) else value
-            return f"{where or 'the value'} is {shown!r:.40}"
+            entry = value.item() if isinstance(value, np.generic) else value
+            return f"{where or 'the value'} is {entry!r:.40}"
     return f"their dtype is {array.dtype}"
 
 
@@ -168,10 +168,10 @@ def _binary_columns(
     if score.size and not (score.min() >= 0 and score.max() <= 1):  # also true for NaN
         score = _clipped(score[:, None], tolerance, context)[:, 0]
         context.note(f"{_CLIPPED}.")
-    both = np.empty((len(score), 2), dtype=score.dtype)
-    np.subtract(1, score, out=both[:, 0])
-    both[:, 1] = score
-    return both
+    columns = np.empty((len(score), 2), dtype=score.dtype)
+    np.subtract(1, score, out=columns[:, 0])
+    columns[:, 1] = score
+    return columns
 
 
 def _check_shape(array: AnyArray) -> None:
@@ -302,23 +302,25 @@ def _check_proba(array: FloatArray, tolerance: float | None, context: _Context) 
 
 def _repaired(array: FloatArray, tolerance: float, context: _Context) -> FloatArray:
     """Divide rows by their sum if it differs from one by rounding, and raise for other rows."""
-    wide = max(tolerance, context.slack, rounding_tolerance(array))
-    positive = _clipped(array, wide, context, most=np.inf)
-    sums = positive.sum(axis=1, dtype=np.float64)
+    wide_tolerance = max(tolerance, context.slack, rounding_tolerance(array))
+    clipped = _clipped(array, wide_tolerance, context, most=np.inf)
+    sums = clipped.sum(axis=1, dtype=np.float64)
     off = np.abs(sums - 1)
-    if not off.max() <= wide:
-        row = int(np.flatnonzero(~(off <= wide))[0])
-        is_missing = bool(sums.max() <= 1 + wide)
+    if not off.max() <= wide_tolerance:
+        row = int(np.flatnonzero(~(off <= wide_tolerance))[0])
+        is_missing = bool(sums.max() <= 1 + wide_tolerance)
         raise ValueError(
             f"Row {row + context.first_row} of the probabilities sums to {sums[row]:.6g} instead "
             f"of 1. {'Add the missing column if a class has none. ' if is_missing else ''}"
             f"{diagnose(array, context.hints) or shares_hint(context.hints)}"
         )
-    _note_repair(sums, wide, tolerance, context)
-    return np.asarray(positive / sums[:, None], dtype=array.dtype)
+    _note_repair(sums, wide_tolerance, tolerance, context)
+    return np.asarray(clipped / sums[:, None], dtype=array.dtype)
 
 
-def _note_repair(sums: FloatArray, wide: float, tolerance: float, context: _Context) -> None:
+def _note_repair(
+    sums: FloatArray, wide_tolerance: float, tolerance: float, context: _Context
+) -> None:
     off = np.abs(sums - 1)
     if off.max() <= tolerance:
         context.note(f"{_CLIPPED}, and rows were divided by their sum.")
@@ -326,14 +328,14 @@ def _note_repair(sums: FloatArray, wide: float, tolerance: float, context: _Cont
     row = int(off.argmax())
     message = (
         f"Rows of the probabilities do not sum to 1 because of rounding (row "
-        f"{row + context.first_row} sums to {sums[row]:.9g}; the tolerance is {wide:.2g}). They "
-        "were divided by their sum."
+        f"{row + context.first_row} sums to {sums[row]:.9g}, and the tolerance is "
+        f"{wide_tolerance:.2g}). The rows were divided by their sum."
     )
     if not context.hints.divide.startswith("{"):  # file readers append their own hint
         message += f" To avoid this warning, pass {context.hints.divide}."
     if context.note is warn_data:
         # The same rows are usually fitted, predicted and evaluated. Warn only once about them.
-        warn_data_once(message, f"rounding up to {wide:.2g}")
+        warn_data_once(message, f"rounding up to {wide_tolerance:.2g}")
     else:
         context.note(message)
 
@@ -361,22 +363,22 @@ def _clipped(
 
 def rounding_tolerance(array: FloatArray) -> float:
     """Return the largest difference from one that the rounding of these rows explains."""
-    some = np.asarray(array[:SOME_ROWS], dtype=np.float64)
-    if not np.isfinite(some).all():
+    sample_rows = np.asarray(array[:SOME_ROWS], dtype=np.float64)
+    if not np.isfinite(sample_rows).all():
         return 0.0
     unit = np.finfo(array.dtype).eps
     for decimals in range(1, 8):
         # With this many decimals, every number looks rounded because of the spacing of floats.
         if 10.0**decimals * unit > 0.01:
             break
-        scaled = some * 10.0**decimals
-        if np.abs(scaled - np.rint(scaled)).max() <= 10.0**decimals * unit:
+        multiples = sample_rows * 10.0**decimals
+        if np.abs(multiples - np.rint(multiples)).max() <= 10.0**decimals * unit:
             # The rounding error of each of K values is at most half a unit of the last decimal.
             worst = array.shape[1] / 2 * 10.0**-decimals + unit
             return float(min(worst * (1 + 1e-9), LARGEST_TOLERANCE))
     # float16 and bfloat16 leave at least the 13 last bits of the float32 mantissa empty.
-    bits = some.astype(np.float32)
-    is_half = (bits == some).all() and not (bits.view(np.uint32) & 0x1FFF).any()
+    bits = sample_rows.astype(np.float32)
+    is_half = (bits == sample_rows).all() and not (bits.view(np.uint32) & 0x1FFF).any()
     return HALF_TOLERANCE if is_half else 0.0
 
 

@@ -12,11 +12,11 @@ import numpy as np
 from calibrant._typing import AnyArray
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode categories of invisible characters and of characters that control a terminal: control and
-escape characters, direction marks, surrogates, line and paragraph separators."""
+"""Unicode categories of invisible characters and of characters that control a terminal. These are
+control and escape characters, direction marks, surrogates, line and paragraph separators."""
 
 _JOINERS = "\u200c\u200d"
-"""Zero-width joiners, which belong to words and emoji. They are in the categories above."""
+"""Zero-width joiners, which belong to words and emoji. These invisible characters are shown."""
 
 
 def printable(value: Any) -> str:
@@ -49,7 +49,7 @@ def _escaped(character: str) -> str:
 def shortened(
     values: Sequence[Any] | AnyArray, limit: int = 8, show: Callable[[Any], str] = printable
 ) -> str:
-    """List the first values for a message, and how many more there are."""
+    """List the first values for a message, and the number of other values."""
     first = values[:limit].tolist() if isinstance(values, np.ndarray) else values[:limit]
     n_more = len(values) - limit
     return ", ".join(map(show, first)) + (f" and {n_more:,} more" if n_more > 0 else "")

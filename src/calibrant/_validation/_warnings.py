@@ -9,7 +9,7 @@ from types import FrameType
 from calibrant.exceptions import DataWarning
 
 _LIBRARIES = frozenset({"calibrant", "sklearn", "joblib"})
-"""Packages whose frames are skipped: a warning should point to the line of the user."""
+"""Packages whose frames are skipped, because a warning should point to the line of the user."""
 
 _SEEN: set[str] = set()
 

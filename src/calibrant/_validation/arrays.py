@@ -29,7 +29,7 @@ def as_array(data: Any) -> AnyArray:
         )
     if isinstance(data, set | frozenset | dict):
         raise TypeError(
-            f"A {type(data).__name__} has no order. Pass a list, an array or a data frame."
+            f"A {type(data).__name__} has no row order. Pass a list, an array or a data frame."
         )
     if issparse(data):
         raise TypeError(f"Sparse input ({type(data).__name__}) is not supported. Pass X.toarray().")
@@ -45,9 +45,9 @@ def as_array(data: Any) -> AnyArray:
 
 def _raise_if_masked(data: Any) -> None:
     """Raise if an entry is masked, because NumPy would silently use the value below the mask."""
-    masked = np.argwhere(np.ma.getmaskarray(data))
-    if len(masked):
-        place = ", ".join(map(str, masked[0].tolist()))
+    positions = np.argwhere(np.ma.getmaskarray(data))
+    if len(positions):
+        place = ", ".join(map(str, positions[0].tolist()))
         raise ValueError(
             f"Entry [{place}] of a masked array is masked, so it is missing. Remove such rows from "
             "labels, scores and weights."

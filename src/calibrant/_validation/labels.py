@@ -1,6 +1,7 @@
 """Validation of labels, and their encoding as column codes.
 
-Missing labels are errors. Ambiguous labels raise an error or a warning that states the assumption.
+Missing labels raise an error. Ambiguous labels raise an error, or a warning that states the
+assumption.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ def check_classes(classes: LabelsLike | None, n_classes: int) -> AnyArray:
 def as_labels(labels: LabelsLike) -> AnyArray:
     """Return labels as an array.
 
-    Numbers of dtype object, as from a data frame with columns of several types, become numbers.
+    Data frames with columns of several types return numbers with dtype object. Such numbers get a
+    numeric dtype.
     """
     y = as_array(labels)
     if y.dtype.kind != "O" or y.ndim != 1 or not y.size:
@@ -105,7 +107,8 @@ def encode_labels(
 
     Integers and booleans are column indices unless ``classes`` is given. Other labels are matched
     to ``classes`` or, if exactly K different labels occur, to the columns in sorted order, with a
-    warning. A missing label (NaN, None, NaT) is an error. Errors count rows from ``first_row``.
+    warning. A missing label (NaN, None, NaT) raises an error. Row numbers in errors start at
+    ``first_row``.
     """
     y = as_labels(labels)
     check_label_shape(y, n_classes)
@@ -170,7 +173,7 @@ def _unclear(names: AnyArray, n_classes: int) -> str:
         f"scores have {n_classes} columns."
     )
     if names.dtype.kind == "f" and (names % 1).any():
-        return f"{problem} Pass class labels; these look like scores or a continuous target."
+        return f"{problem} These values look like scores or a continuous target. Pass class labels."
     if len(names) > n_classes:
         return f"{problem} Pass scores with one column per class."
     return f"{problem} Pass classes=[...] in the order of the columns."
@@ -254,7 +257,7 @@ def _check_codes(y: AnyArray, n_classes: int, first_row: int) -> IntArray:
         bad = low if low < 0 else high
         row = int(np.flatnonzero(y == bad)[0])
         raise ValueError(
-            f"Label {bad} in row {row + first_row} is out of range: integer labels are column "
+            f"Label {bad} in row {row + first_row} is out of range. Integer labels are column "
             f"indices, and the {n_classes} columns of the scores have the indices 0 to "
             f"{n_classes - 1}. {_code_remedy(np.unique(y), n_classes)}"
         )
@@ -314,5 +317,5 @@ def _remedy(y: AnyArray, names: AnyArray, row: int) -> str:
         name.decode(errors="replace") if isinstance(name, bytes) else str(name)
         for name in names.tolist()
     }:
-        return "They have different types. Pass both as strings, or both as numbers."
-    return "Add it to classes=[...] and add its column to the scores."
+        return "Labels and classes have different types. Pass both as strings, or both as numbers."
+    return "Add this label to classes=[...] and its column to the scores."

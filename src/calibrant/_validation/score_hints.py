@@ -1,4 +1,4 @@
-"""Diagnose scores of another kind than declared, and suggest a fix."""
+"""Diagnose scores of a type other than the declared type, and suggest a fix."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ NEW_SCORE_HINTS = {
         proba="np.log(p)",
     ),
 }
-"""Fixes for new scores of a calibrator that was fitted on scores of a kind."""
+"""Fixes for new scores of a fitted calibrator, by the type of the scores in the fit."""
 
 
 def look_like_proba(scores: FloatArray) -> bool:
@@ -64,31 +64,33 @@ def look_like_proba(scores: FloatArray) -> bool:
     # The first row is enough to rule out nearly all logits.
     if not all(0 <= score <= 1 for score in scores[0].tolist()):
         return False
-    some = scores[:SOME_ROWS]
-    is_inside = bool(some.min() >= 0 and some.max() <= 1)
-    return is_inside and bool(np.abs(row_sum(some) - 1).max() <= _LOOKS)
+    first_rows = scores[:SOME_ROWS]
+    is_inside = bool(first_rows.min() >= 0 and first_rows.max() <= 1)
+    return is_inside and bool(np.abs(row_sum(first_rows) - 1).max() <= _LOOKS)
 
 
 def diagnose(array: FloatArray, hints: ScoreHints) -> str | None:
     """Describe what invalid probabilities seem to be, with a fix, or return None if unclear."""
-    some = np.asarray(array[:SOME_ROWS], dtype=np.float64)
-    if np.isnan(some).any() or np.isposinf(some).any():
+    first_rows = np.asarray(array[:SOME_ROWS], dtype=np.float64)
+    if np.isnan(first_rows).any() or np.isposinf(first_rows).any():
         return None
-    if some.max() <= 0:
-        if some.shape[1] == 1:
+    if first_rows.max() <= 0:
+        if first_rows.shape[1] == 1:
             return (
                 f"No score is positive. Pass {hints.log_proba} for log-probabilities, or "
                 f"{hints.log_odds} for log-odds."
             )
-        if np.abs(np.exp(some).sum(axis=1) - 1).max() <= HALF_TOLERANCE:
+        if np.abs(np.exp(first_rows).sum(axis=1) - 1).max() <= HALF_TOLERANCE:
             return f"These are log-probabilities. Pass {hints.log_proba}."
         return None
-    if some.min() < 0 or not 1 < some.max() <= 100 * (1 + HALF_TOLERANCE):
+    if first_rows.min() < 0 or not 1 < first_rows.max() <= 100 * (1 + HALF_TOLERANCE):
         return None
-    if some.shape[1] == 1:
-        labels = "" if (some % 1).any() else "model.predict_proba(X) instead of predicted labels, "
+    if first_rows.shape[1] == 1:
+        labels = (
+            "" if (first_rows % 1).any() else "model.predict_proba(X) instead of predicted labels, "
+        )
         return f"Pass {labels}{hints.percent} for percentages, or {hints.log_odds} for log-odds."
-    if np.abs(some.sum(axis=1) - 100).max() <= 100 * LARGEST_TOLERANCE:
+    if np.abs(first_rows.sum(axis=1) - 100).max() <= 100 * LARGEST_TOLERANCE:
         return f"These are percentages. Pass {hints.percent}."
     return shares_hint(hints)
 

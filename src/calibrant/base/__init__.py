@@ -3,7 +3,7 @@
 Subclass `BaseCalibrator` for a calibrator of whole vectors in log space, or `SoftmaxCalibrator` if
 the calibrator ends in a softmax of new logits. Subclass `BaseBinaryCalibrator` for a calibrator of
 one binary problem, and `Calibrator` for any other calibrator. An iterative fit returns a
-`Solution`; store it with `store_outcome`. Declare the shapes and ranges of fitted attributes with
+`Solution`, which `store_outcome` stores. Declare the shapes and ranges of fitted attributes with
 `FittedValue`, so `calibrant.load` can check them. Declare the references with `Citation`.
 """
 

@@ -26,10 +26,10 @@ _EXAMPLES = (0.1, 0.5, 0.9)
 class BaseBinaryCalibrator(Calibrator):
     """Base class of calibrators of one binary problem (claim).
 
-    A claim is a score in [0, 1], or its log-odds, and an outcome. A subclass sets ``form`` to
-    ``"score"`` or ``"log_odds"`` and defines ``_fit(claim)`` and ``_predict(score)`` for
-    one-dimensional float64 arrays. A binary calibrator is fitted to scores of shape (n,) or (n, 2).
-    Use `MulticlassToBinary` for more classes.
+    A claim consists of scores in [0, 1], or their log-odds, and of outcomes 0 and 1. A subclass
+    sets ``form`` to ``"score"`` or ``"log_odds"`` and defines ``_fit(claim)`` and
+    ``_predict(score)`` for one-dimensional float64 arrays. Users pass scores of shape (n,) or
+    (n, 2). Use `MulticlassToBinary` for more classes.
 
     See Also
     --------
@@ -80,9 +80,9 @@ class BaseBinaryCalibrator(Calibrator):
             )
 
     def _inner(self, sample: Sample) -> Claim:
-        """The binary problem of two classes."""
+        """The binary problem with class 1 as its outcome."""
         if sample.is_chunked:
-            # Chunked rows are not kept: they are counted in cells of similar scores.
+            # Chunked rows do not stay in memory, so count the rows in cells of similar scores.
             proba = sample.transformed(partial(as_proba, inputs=self.inputs))
             [claim] = proba.claims(as_notion("class-1"), self._cuts(sample.total))
             return self._transform_claim(claim)
@@ -106,9 +106,9 @@ class BaseBinaryCalibrator(Calibrator):
 
     def _transform_claim(self, claim: Claim) -> Claim:
         if self.form == "score" and np.max(claim.score, initial=0.0) <= 1.0:
-            # True for most claims. A copy of all scores would cost as much as sorting them.
+            # Most claims need no change. A copy of all scores would cost as much as sorting them.
             return claim
-        # Sums of probabilities may exceed one by rounding.
+        # Rounding can make sums of probabilities exceed one.
         return claim.rescored(lambda score: self._transform_score(np.minimum(score, 1.0)))
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
@@ -183,18 +183,18 @@ class BaseBinaryCalibrator(Calibrator):
     def _for_claim(self, label: int | None, index: int) -> Self:
         """A copy of this unfitted calibrator for claim ``index``.
 
-        The claim is about the class in column ``label``, or not about a single class if None. Each
-        copy has its own seed, so claims do not share random numbers.
+        ``label`` is the column of the class that the claim is about, or None for claims about
+        several classes. Each copy has its own seed, so claims do not share random numbers.
         """
-        adapted = copy(self)
+        calibrator = copy(self)
         seed = as_seed(getattr(self, "random_state", None))
         if seed is not None:
             claim_seed = np.random.SeedSequence((seed, index + 1)).generate_state(1)[0]
-            adapted.set_params(random_state=int(claim_seed))
-        return adapted
+            calibrator.set_params(random_state=int(claim_seed))
+        return calibrator
 
     def _rows_needed(self) -> int:
-        """Number of rows below which a claim is too small for its own fit."""
+        """Minimum number of rows that a claim needs for its own fit."""
         return 2
 
     def _check_for_claims(self, n_classes: int, *, by_class: bool) -> None:

@@ -1,4 +1,4 @@
-"""The public interface of every calibrator. Only this module checks user input.
+"""The public interface of every calibrator.
 
 `Calibrator` handles validation, classes, dtypes, blocks of rows and output frames. Its subclasses
 contain the mathematics: `BaseCalibrator` (`_whole`) transforms whole vectors in log space, and
@@ -58,11 +58,11 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     class_weights_: FloatArray
     """Sum of the weights of the rows of each class, (K,). It is zero for a class without rows."""
     out_of_fold_: bool = False
-    """Whether the scores of the fit come from other models than the one that predicts.
+    """Whether the scores of the fit come from models other than the model that predicts.
     `CalibratedClassifier` sets this attribute. If it is True, guarantees do not hold."""
 
     form: ClassVar[str] = "scores"
-    """The form of scores that `_fit` gets. "scores" are checked but not transformed; "proba" are
+    """The form of scores that `_fit` gets. "scores" are checked but not transformed. "proba" are
     probabilities. Subclasses add other forms."""
 
     remedies: ClassVar[Mapping[Outcome, str]] = {}
@@ -74,7 +74,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
 
     _uses_columns: ClassVar[bool] = False
     """Whether predictions depend on other columns of a sample, such as groups. `_proba_of` and
-    `_log_true_of` then get these columns as more arguments."""
+    `_log_true_of` then get these columns as additional arguments."""
 
     is_multilabel_: bool = False
     """Whether the labels of the fit were multilabel, with one column of zeros and ones per class.
@@ -126,7 +126,8 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             Group of each row, such as the patient. `CrossFitted` and `AutoCalibration` keep the
             rows of a group in one fold. Methods without folds ignore groups.
         verbose : bool
-            Whether to print the number of passes over the scores, which matters for chunked scores.
+            Whether to print the number of passes over the scores. A pass over chunked scores reads
+            all of them.
 
         Returns
         -------
@@ -144,7 +145,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         *,
         verbose: bool,
     ) -> Self:
-        """Check the data of a user and fit; ``columns`` are other columns of the same rows."""
+        """Check the data of a user and fit. ``columns`` are other columns of the same rows."""
         check_option_inputs(X, self.inputs, type(self).__name__)
         sample, classes = as_sample(
             X,
@@ -171,7 +172,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             self.training_ = training
         self.n_passes_ = sample.n_passes
         if verbose:
-            print(_describe_passes(self, sample))  # noqa: T201  # asked for
+            print(_describe_passes(self, sample))  # noqa: T201  # requested by the user
         members = list(self._members())
         warn_unless_converged(
             type(self).__name__, members or [self], self._member_name if members else None
@@ -184,7 +185,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             sample.rows(type(self).__name__)
 
     def _fit_checked(self, sample: Sample, classes: AnyArray | None = None) -> Self:
-        """Fit to a checked sample, without validation, training summary and warnings.
+        """Fit to a checked sample, without validation, training summary or warnings.
 
         Composites call this method for their folds, members and claims.
         """
@@ -228,7 +229,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         """Calibrated top scores, if the method can compute them."""
         raise TypeError(
             f"{type(self).__name__} needs the scores of all {top.n_classes} classes, but TopScores "
-            f"hold the best {top.n_known}. Use TemperatureScaling, or predict_claims or "
+            f"contain the top {top.n_known}. Use TemperatureScaling(), or predict_claims or "
             "predict_top of MulticlassToBinary."
         )
 
@@ -239,7 +240,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         """
 
     def _plain(self) -> Calibrator:
-        """A calibrator of the same kind that predicts from scores alone, for a test of a file."""
+        """A copy that predicts from scores alone. `calibrant.load` tests files with this copy."""
         return self
 
     def _members(self) -> Sequence[Any]:
@@ -252,13 +253,13 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     def _check_together(self, fitted: Mapping[str, Any]) -> None:
         """Raise if fitted attributes of a file contradict each other.
 
-        Each of them already has the shape and range that `fitted_values` declares.
+        Each attribute already has the shape and range that `fitted_values` declares.
         """
 
     def _chunked_note(self) -> str:
         """Describe how a fit to chunked data differs from a fit in memory.
 
-        Empty if both are equal.
+        The text is empty if both fits are equal.
         """
         return ""
 
@@ -329,8 +330,8 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         check_fitted(self)
         if self.is_multilabel_:
             raise ValueError(
-                "Rows may have several labels, so no single label is predicted. Pass a threshold "
-                "for each label, as in predict_proba(X) >= 0.5."
+                "predict returns one label per row, but this calibrator was fitted to several "
+                "labels per row. Use predict_proba(X) >= 0.5, with a threshold per label."
             )
 
         def of_rows(scores: FloatArray) -> AnyArray:

@@ -38,8 +38,8 @@ class Citation:
 
 def methods_paragraph(calibrator: Any) -> str:
     """Return text about a fitted calibrator, and the list of references."""
-    listed = [f"- {text}" for text in references_of(calibrator)]
-    return "\n".join([methods_text(calibrator), *(["", "References", *listed] * bool(listed))])
+    entries = [f"- {text}" for text in references_of(calibrator)]
+    return "\n".join([methods_text(calibrator), *(["", "References", *entries] * bool(entries))])
 
 
 def methods_text(calibrator: Any) -> str:
@@ -64,13 +64,13 @@ def _citation(calibrator: Any) -> Citation:
 
 def _phrase(calibrator: Any) -> str:
     citation = _citation(calibrator)
-    inside = list(dict.fromkeys(_phrase(part) for part in citation.parts))
-    text = citation.method.format(parts=_joined(inside))
-    cited = "; ".join(reference.short for reference in citation.references)
-    return f"{text} ({cited})" if cited else text
+    part_phrases = list(dict.fromkeys(_phrase(part) for part in citation.parts))
+    text = citation.method.format(parts=_join_phrases(part_phrases))
+    sources = "; ".join(reference.short for reference in citation.references)
+    return f"{text} ({sources})" if sources else text
 
 
-def _joined(phrases: list[str]) -> str:
+def _join_phrases(phrases: list[str]) -> str:
     if len(phrases) < 2:
         return "".join(phrases)
     return f"{', '.join(phrases[:-1])} and {phrases[-1]}"

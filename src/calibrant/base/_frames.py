@@ -21,15 +21,15 @@ def n_columns(data: Any) -> int:
 
 
 def fitted_names(data: ScoresLike, classes: AnyArray) -> AnyArray | None:
-    """Return distinct column names in the order of the classes, or None if there are none."""
+    """Return the column names in the order of the classes, or None if not all are distinct text."""
     names = column_names(data)
     if names is None or not all(isinstance(name, str) for name in names):
         return None
     if len(set(names)) < len(names):
         return None
     order = order_of(names, classes)
-    listed = np.array(names, dtype=object)
-    return listed if order is None else listed[order]
+    labels = np.array(names, dtype=object)
+    return labels if order is None else labels[order]
 
 
 def reordered_names(data: ScoresLike, classes: AnyArray) -> list[Any] | None:

@@ -16,8 +16,8 @@ def warn_impossible(owner: str, sample: Sample, inputs: str) -> None:
     if count > (_USUAL * n_rows if inputs == "proba" else 0):
         warn_data(
             f"{owner}: the true class of {count:,} of {n_rows:,} rows has the score "
-            f"{'zero' if inputs == 'proba' else '-inf'}. It is replaced by the probability eps, "
-            "which pulls the fit toward less confident predictions. If only the best few scores of "
-            "each row are known, replace missing scores by the lowest known score of the row (see "
+            f"{'zero' if inputs == 'proba' else '-inf'}. The floor eps replaces these scores, "
+            "which pulls the fit toward less confident predictions. If you have only the top "
+            "scores of each row, replace missing scores by the lowest known score of the row (see "
             "the notes of TemperatureScaling)."
         )

@@ -30,7 +30,7 @@ class BaseCalibrator(Calibrator):
     ``_log_proba``. The forms are:
 
     - ``"log"``: ``log(clip(p, eps, 1 - eps))`` of probabilities, or logits minus their row mean;
-    - ``"log_softmax"``: the same for probabilities, or ``log_softmax`` of logits without a floor;
+    - ``"log_softmax"``: as ``"log"`` for probabilities, or ``log_softmax`` of logits, not clipped;
     - ``"proba"``: probabilities.
 
     Log-probabilities are treated as logits. A logit of -inf gets the floor ``eps``, like a
@@ -86,9 +86,10 @@ class BaseCalibrator(Calibrator):
 
 
 class SoftmaxCalibrator(BaseCalibrator):
-    """Base class of calibrators that end in a softmax; defines ``_log_proba`` from ``_logits``.
+    """Base class of calibrators that end in a softmax.
 
-    A subclass defines ``_fit`` and ``_logits``.
+    A subclass defines ``_fit`` and ``_logits``. The base class computes ``_log_proba`` from
+    ``_logits``.
 
     See Also
     --------

@@ -82,8 +82,8 @@ def likelihood_ratio(training: TrainingSummary | None) -> float:
 
 
 def _sentence(title: str, values: dict[str, str]) -> str:
-    shown = ", ".join(f"{name} = {value}" for name, value in values.items())
-    return f"{title}: {shown}." if shown else ""
+    text = ", ".join(f"{name} = {value}" for name, value in values.items())
+    return f"{title}: {text}." if text else ""
 
 
 def _settings(model: Any) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Declarations of the shapes and ranges of fitted attributes.
 
-Readers of files check them before they compute anything with the attributes.
+`calibrant.load` checks the attributes of a file against these declarations before it uses them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FittedValue:
     >>> share.check(1.5, {})
     'must be between 0 and 1'
     >>> FittedValue(("K", "K")).check(np.eye(2), {"K": 3})
-    'has shape (2, 2) and must have (3, 3)'
+    'has shape (2, 2), but must have shape (3, 3)'
     """
 
     shape: tuple[Size, ...] = ()
@@ -46,14 +46,14 @@ class FittedValue:
     def check(self, value: Any, sizes: dict[str, int]) -> str | None:
         """Describe what is wrong with a value, or return None.
 
-        Sets the numbers of new letters in ``sizes``.
+        The method stores the numbers of new letters in ``sizes``.
         """
         kind = np.asarray(value).dtype.kind if _is_number(value) else "O"
         if kind not in "fiu":
             return "must be a number" if not self.shape else "must be an array of numbers"
         array = np.asarray(value)
         if array.ndim != len(self.shape) or not self._fits(array.shape, sizes):
-            return f"has shape {array.shape} and must have {self._wanted(sizes)}"
+            return f"has shape {array.shape}, but must have shape {self._shape_text(sizes)}"
         if self.is_finite and not np.isfinite(array).all():
             return "must be finite"
         if array.size and not (array.min() >= self.low and array.max() <= self.high):
@@ -63,7 +63,7 @@ class FittedValue:
     def _fits(self, shape: tuple[int, ...], sizes: dict[str, int]) -> bool:
         return all(_agrees(size, want, sizes) for size, want in zip(shape, self.shape, strict=True))
 
-    def _wanted(self, sizes: Mapping[str, int]) -> str:
+    def _shape_text(self, sizes: Mapping[str, int]) -> str:
         return f"({', '.join(str(sizes.get(str(want), want)) for want in self.shape)})"
 
 
@@ -81,12 +81,12 @@ NUMBER = FittedValue()
 SHARE = FittedValue((), 0.0, 1.0)
 _MOST_TEMPERATURE = 1e30
 TEMPERATURE = FittedValue((), 1 / _MOST_TEMPERATURE, _MOST_TEMPERATURE)
-"""A separable fit ends at an extreme temperature. Beyond these limits, scores overflow or become
-all equal."""
+"""The range of a temperature. Separable fits end at extreme temperatures. Beyond this range, scores
+overflow or all become equal."""
 
 SCORES = FittedValue(("B",), is_finite=False)
 """Scores or bin edges of a piecewise calibrator of one claim. The last edge may be infinite."""
 RATES = FittedValue(("B",), 0.0, 1.0)
-"""Calibrated probabilities at these scores."""
+"""Calibrated probabilities, one per score or bin."""
 COUNTS = FittedValue(("B",), 0.0)
-"""Numbers of rows at these scores."""
+"""Numbers of rows, one per score or bin."""

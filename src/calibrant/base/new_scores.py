@@ -36,7 +36,7 @@ def check_new_scores(calibrator: Any, X: ScoresLike) -> FloatArray:
     check_n_columns(calibrator, as_array(X).shape)
     names = getattr(calibrator, "feature_names_in_", None)
     table = arrange_as_fitted(X, names, calibrator.classes_)
-    # The kind of scores cannot change after the fit, so hints convert the scores instead.
+    # The type of the scores is fixed by the fit, so the hints suggest how to convert the scores.
     scores = check_scores(
         table,
         inputs=calibrator.inputs,
@@ -55,10 +55,10 @@ def _check_new_options(calibrator: Any, X: OptionScores) -> FloatArray:
     if n_missing < 0:
         raise ValueError(
             f"X has questions with up to {X.n_classes} options, but {type(calibrator).__name__} "
-            f"was fitted with at most {calibrator.n_classes_}. Fit it on questions with as many "
-            f"options."
+            f"was fitted with at most {calibrator.n_classes_}. Fit it on questions with up to "
+            f"{X.n_classes} options."
         )
-    # Questions with fewer options than those of the fit: the other options are absent.
+    # If all questions have fewer options than in the fit, mark the other options as absent.
     scores = X.as_scores(calibrator.inputs)
     return np.pad(scores, ((0, 0), (0, n_missing)), constant_values=ABSENT)
 
@@ -69,7 +69,8 @@ def check_new_top_scores(calibrator: Any, top: TopScores) -> TopScores:
     if top.n_classes != calibrator.n_classes_:
         raise ValueError(
             f"X has top scores of {top.n_classes} classes, but {type(calibrator).__name__} was "
-            f"fitted with {calibrator.n_classes_} classes."
+            f"fitted with {calibrator.n_classes_} classes. Pass top scores of these "
+            f"{calibrator.n_classes_} classes."
         )
     top.names_with(calibrator.classes_)
     return top

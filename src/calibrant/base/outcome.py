@@ -1,4 +1,4 @@
-"""The outcome of an iterative fit: stored with the calibrator, and reported in one warning."""
+"""Store the outcome of an iterative fit, and warn once if the fit did not converge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REMEDIES = {
     Outcome.UNINFORMATIVE: "Check that the columns and the labels are in the same order.",
     Outcome.MISSING_CLASS: "Add rows of that class, or use StructuredScaling().",
 }
-"""General advice; ``remedies`` of a calibrator overrides it."""
+"""General advice for each outcome. ``remedies`` of a calibrator override the general advice."""
 
 
 def store_outcome(calibrator: Any, solution: Solution) -> None:
@@ -50,20 +50,22 @@ def convergence_note(owner: str, calibrators: Sequence[Any], what: str | None = 
     ``what`` is the noun for the fits ("claims", "folds"), and the message states their number. None
     means a single fit with the name ``owner``.
     """
-    failed = [list(_failures(calibrator)) for calibrator in calibrators]
-    if not any(failed):
+    failures = [list(_failures(calibrator)) for calibrator in calibrators]
+    if not any(failures):
         return None
     # Report the most frequent cause first.
-    causes = Counter(_explanation(fit) for fits in failed for fit in fits)
+    causes = Counter(_explanation(fit) for fits in failures for fit in fits)
     sentences = [text for text, _ in causes.most_common()]
     if what is not None:
-        sentences.insert(0, f"{sum(map(bool, failed))} of {len(failed)} {what} did not converge.")
+        sentences.insert(
+            0, f"{sum(map(bool, failures))} of {len(failures)} {what} did not converge."
+        )
     first, *others = sentences
     return " ".join([f"{owner}: {first}", *(text[0].upper() + text[1:] for text in others)])
 
 
 def warn_of(owner: str, outcome: Outcome) -> None:
-    """Issue a warning about a search without a calibrator."""
+    """Issue a warning about a search that does not belong to a calibrator."""
     _warn(f"{owner}: {outcome.value}. {REMEDIES[outcome]}")
 
 
@@ -72,7 +74,10 @@ def _warn(message: str) -> None:
 
 
 def _failures(calibrator: Any) -> Iterator[Any]:
-    """Return the inner fits that did not converge, except estimators of other packages."""
+    """Yield the calibrator and its members that did not converge.
+
+    Estimators of other packages have no outcome and are skipped.
+    """
     if getattr(calibrator, "_outcome", Outcome.CONVERGED) is not Outcome.CONVERGED:
         yield calibrator
     if hasattr(calibrator, "_members"):

@@ -15,8 +15,8 @@ from calibrant._kernels.simplex import log_true_class, weighted_sum
 from calibrant._typing import FloatArray
 
 _MOST_HASHED = 256
-"""Number of rows that are hashed, of which 64 are kept. More would slow down fits of many classes.
-"""
+"""Approximate number of rows to hash. The sketch keeps 64 of the hashes. Hashing more rows would
+slow down fits of many classes."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class TrainingSummary:
         Mean log-loss of the scores and of the calibrated probabilities over ``n_rows`` of these
         rows.
     n_rows : int
-        Number of rows with positive weight in the log-losses: all rows, or, for more than about
-        16,000 scores, at least 1,000 evenly spaced rows.
+        Number of rows with positive weight in the log-losses. Up to about 16,000 scores, these are
+        all rows. For more scores, these are at least 1,000 evenly spaced rows.
     row_sketch : str
-        Hashes of 64 of these rows in hexadecimal. `calibrant.decisions` compares them with the rows
-        of a proof, which must not be those of the fit.
+        Hashes of up to 64 of these rows in hexadecimal. `calibrant.decisions` compares the hashes
+        with the rows that are meant to be held out from the fit.
     """
 
     n_samples: float
@@ -51,7 +51,7 @@ class TrainingSummary:
     row_sketch: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain values, without the hashes of rows."""
+        """Return the fields as plain values, without the hashes of rows."""
         fields = {**asdict(self), "class_weights": list(self.class_weights)}
         del fields["row_sketch"]
         return fields
@@ -66,8 +66,8 @@ def summarize_training(
 ) -> TrainingSummary | None:
     """Summarize a fit to checked scores, or return None for top scores.
 
-    ``log_true_of`` gives logarithms of the calibrated probabilities of the true classes, from
-    scores and column codes, and from the other columns of the sample if requested.
+    ``log_true_of`` returns logarithms of the calibrated probabilities of the true classes. Its
+    arguments are scores and column codes, and the other columns if ``with_columns`` is True.
     """
     rows = sample.summary_rows()
     if rows is None:

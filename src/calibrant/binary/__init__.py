@@ -1,6 +1,6 @@
-"""Calibrators of one claim, which is a score in [0, 1] and an outcome.
+"""Calibrators of one binary problem (claim), which consists of scores in [0, 1] and outcomes.
 
-Each module has one method.
+Each module defines one method.
 """
 
 from calibrant.binary.bayesian_binning import BayesianBinning

@@ -77,7 +77,8 @@ class BayesianBinning(BaseBinaryCalibrator):
     equal scores may leave a bin empty. No value is exactly 0 or 1. The function need not increase.
     There is no finite-sample guarantee.
 
-    The fit costs O(n log n), plus O(B log n) for each model and O(n) for each model with a weight.
+    The fit costs O(n log n), plus O(B log n) per model and O(n) per model with a weight above
+    1e-17.
 
     References
     ----------
@@ -150,11 +151,7 @@ class _Groups(NamedTuple):
 
 
 class _Model(NamedTuple):
-    """One histogram.
-
-    The index of the last distinct score of each bin, posterior means, and the log marginal
-    likelihood.
-    """
+    """The last distinct score of each bin, posterior means, and log marginal likelihood."""
 
     last: IntArray
     mean: FloatArray

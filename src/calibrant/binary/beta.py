@@ -22,15 +22,16 @@ from calibrant.base.references import KULL_2017
 from calibrant.binning import present_rows
 from calibrant.notions import Claim, share_rows, stack_claims
 
-# Log-odds beyond which a probability is 0 or 1 in double precision.
+# Beyond these log-odds, a probability is 0 or 1 in double precision.
 _LOG_ODDS_END = 745.0
 
 
 class BetaCalibration(BaseBinaryCalibrator):
-    r"""Calibrate by the beta family of functions.
+    r"""Calibrate by a function with three parameters (beta calibration).
 
-    Use it with two classes and several hundred rows. Unlike Platt scaling, it can represent the
-    identity, so calibrated scores can stay unchanged. The calibrated probability is
+    Use it with two classes and several hundred rows. Unlike Platt scaling, it has separate
+    slopes for scores near 0 and near 1. The family contains the identity, so calibrated scores can
+    stay unchanged. The calibrated probability is
 
     .. math:: q(p) = \frac{1}{1 + e^{-c} (1 - p)^b / p^a}, \quad c = b \log(1 - m) - a \log m .
 
@@ -41,7 +42,7 @@ class BetaCalibration(BaseBinaryCalibrator):
     constrained : bool, default True
         Whether to require a >= 0 and b >= 0, so the function increases.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
-        Type of the scores. Logarithms are exact for logits, without clipping.
+        Type of the scores. Only probabilities are clipped.
     classes : array-like of two labels, optional
         Labels of the negative and the positive class. If None, the labels of `fit` are sorted.
     eps : float, default 1e-12
@@ -52,8 +53,8 @@ class BetaCalibration(BaseBinaryCalibrator):
     a_, b_, c_ : float
         The parameters of the formula.
     m_ : float
-        The score with the calibrated probability 1/2. The midpoint is 0 or 1 if there is no such
-        score or more than one.
+        The score with the calibrated probability 1/2. The value is 0 or 1 if there is no such score
+        or more than one.
     converged_, n_iter_, objective_ : bool, int, float
         Whether the fit converged, its number of iterations, and the minimum that it reached.
 
@@ -129,12 +130,12 @@ class BetaCalibration(BaseBinaryCalibrator):
         first = calibrators[0]
         columns, intercept = _columns(score, first.parameters), first.parameters != "ab"
         solutions = fit_logistics(columns, outcome, weight, intercept=intercept)
-        for j, (calibrator, free) in enumerate(zip(calibrators, solutions, strict=True)):
-            solution = free
-            if first.constrained and (free.parameters[: len(columns)] < 0.0).any():
+        for j, (calibrator, free_fit) in enumerate(zip(calibrators, solutions, strict=True)):
+            solution = free_fit
+            if first.constrained and (free_fit.parameters[: len(columns)] < 0.0).any():
                 design = np.stack([column[j] for column in columns]).T
-                used = list(range(len(columns)))
-                solution = _nonnegative(design, outcome[j], weight, used, intercept, free)
+                indices = list(range(len(columns)))
+                solution = _nonnegative(design, outcome[j], weight, indices, intercept, free_fit)
             calibrator._store(solution)
 
     def _store(self, solution: Solution) -> None:
@@ -162,28 +163,28 @@ class BetaCalibration(BaseBinaryCalibrator):
 def _columns(log_odds: FloatArray, parameters: str) -> list[FloatArray]:
     """The columns of the regression: log p and -log(1 - p).
 
-    With parameters "ab" (m = 1/2), both are shifted to 0 at p = 1/2.
+    For the parameters "ab" (m = 1/2), a shift makes both columns 0 at p = 1/2.
     """
     if parameters == "am":
         return [log_odds]
     shift = np.log(2.0) if parameters == "ab" else 0.0
 
-    def both(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def log_terms(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
         log_p, log_rest = log_sigmoids(odds)
         log_p += shift
         log_rest += shift
         return log_p, np.negative(log_rest, out=log_rest)
 
-    return map_elements(both, log_odds, 2)
+    return map_elements(log_terms, log_odds, 2)
 
 
 def _on_columns(
-    columns: FloatArray, target: FloatArray, weight: FloatArray, used: list[int], intercept: bool
+    columns: FloatArray, target: FloatArray, weight: FloatArray, indices: list[int], intercept: bool
 ) -> Solution:
-    """Fit on the columns in ``used``. The other columns get the coefficient 0."""
-    solution = fit_logistic(columns[:, used], target, weight, intercept=intercept)
+    """Fit on the columns in ``indices``. The other columns get the coefficient 0."""
+    solution = fit_logistic(columns[:, indices], target, weight, intercept=intercept)
     parameters = np.zeros(columns.shape[1] + 1)
-    parameters[[*used, -1]] = solution.parameters
+    parameters[[*indices, -1]] = solution.parameters
     return replace(solution, parameters=parameters)
 
 
@@ -191,22 +192,23 @@ def _nonnegative(
     columns: FloatArray,
     target: FloatArray,
     weight: FloatArray,
-    used: list[int],
+    indices: list[int],
     intercept: bool,
-    free: Solution | None = None,
+    free_fit: Solution | None = None,
 ) -> Solution:
-    """The best fit without negative coefficients; ``free`` is the unconstrained fit.
+    """The best fit without negative coefficients.
 
+    ``free_fit`` is the unconstrained fit, and ``indices`` are the columns that the fit uses.
     The loss is convex, so if the unconstrained optimum has negative coefficients, at least one of
     them is 0 in the constrained optimum.
     """
-    if free is None:
-        free = _on_columns(columns, target, weight, used, intercept)
-    negative = [j for j in used if free.parameters[j] < 0.0]
+    if free_fit is None:
+        free_fit = _on_columns(columns, target, weight, indices, intercept)
+    negative = [j for j in indices if free_fit.parameters[j] < 0.0]
     if not negative:
-        return free
+        return free_fit
     fits = [
-        _nonnegative(columns, target, weight, [k for k in used if k != j], intercept)
+        _nonnegative(columns, target, weight, [k for k in indices if k != j], intercept)
         for j in negative
     ]
     return min(fits, key=lambda candidate: candidate.objective)

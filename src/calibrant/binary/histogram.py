@@ -46,8 +46,7 @@ _MOST_BINS = 1000
 class HistogramBinning(BaseBinaryCalibrator):
     r"""Calibrate by the frequency of the outcome in bins of scores.
 
-    Use it if you need a guarantee that holds for every distribution: `guarantee` computes it from
-    the fitted calibrator.
+    Use it if you need a guarantee that holds for every distribution. Call `guarantee` after `fit`.
 
     Parameters
     ----------
@@ -61,9 +60,9 @@ class HistogramBinning(BaseBinaryCalibrator):
     boundary : {"exclude", "include"}, default "exclude"
         Whether the row whose score is the edge between two bins counts in the frequency of its bin.
         The guarantees need "exclude", because this row is not an independent draw from its bin.
-        Edges of bins of equal width do not depend on rows, so every row counts.
+        The edges of bins of equal width do not depend on the rows, so every row counts in its bin.
     delta : float, default 1e-10
-        Largest change of a value to make equal values of two bins different. 0 means no change.
+        Maximum change of values to make equal values of two bins different. 0 means no change.
     random_state : int or Generator, optional
         Seed for the order of bins with equal values. If None, the bin of higher scores gets the
         higher value. A Generator is copied, so its state does not change.
@@ -107,9 +106,9 @@ class HistogramBinning(BaseBinaryCalibrator):
 
     Equal scores share a bin. If several rows have the score of an edge, "exclude" reduces their
     total weight by one row and keeps their frequency. So the order of rows does not matter.
-    Weighted rows are cut at equal cumulative weight. A weight of 2 is equivalent to duplicating the
-    row with ``boundary="include"``, but not with "exclude", because the excluded row is then
-    heavier.
+    Weighted rows are split at equal steps of cumulative weight. A weight of 2 is equivalent to
+    duplicating the row with ``boundary="include"``, but not with "exclude", because the excluded
+    row is then heavier.
 
     If rows are drawn independently and all scores differ, the outcomes of a bin are independent
     given the edges. The fit costs O(n log n).
@@ -179,9 +178,9 @@ class HistogramBinning(BaseBinaryCalibrator):
             return
         if not by_class:
             raise ValueError(
-                f"points_per_bin must be one number, because this notion has no binary problem per "
-                f"class, got {self.points_per_bin!r}. Use notion='class-wise' for one number per "
-                "class."
+                "points_per_bin must be one number, because this type of calibration has no binary "
+                f"problem per class, got {self.points_per_bin!r}. Use notion='class-wise' for one "
+                "number per class."
             )
         if np.shape(self.points_per_bin) != (n_classes,):
             raise ValueError(
@@ -193,19 +192,19 @@ class HistogramBinning(BaseBinaryCalibrator):
 
     def _for_claim(self, label: int | None, index: int) -> Self:
         """Return a copy with the points per bin of its class, or the maximum over classes."""
-        adapted = super()._for_claim(label, index)
+        calibrator = super()._for_claim(label, index)
         points = np.asarray(self.points_per_bin)
         if points.ndim:
-            chosen = points.max() if label is None else points[label]
-            adapted.set_params(points_per_bin=chosen.item())
-        return adapted
+            number = points.max() if label is None else points[label]
+            calibrator.set_params(points_per_bin=number.item())
+        return calibrator
 
     def _rows_needed(self) -> int:
         return int(self.points_per_bin) if self.n_bins is None else max(2, self.n_bins)
 
     @property
     def counts_rows(self) -> bool:
-        """True if a row is excluded at each edge, because weights differ from copies."""
+        """Whether a row is excluded at each edge, so a weight of 2 differs from two rows."""
         return self.boundary == "exclude" and self.strategy == "quantile"
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
@@ -260,27 +259,27 @@ class HistogramBinning(BaseBinaryCalibrator):
         """Fit on distinct scores with their weights, hits and numbers of rows."""
         n_bins = self._n_bins(float(total.sum()))
         if self.strategy == "uniform":
-            self.edges_, kept = uniform_edges(n_bins), np.ones(values.size)
+            self.edges_, kept_share = uniform_edges(n_bins), np.ones(values.size)
         else:
             # Large weights may give more bins than fit into memory, so limit them by the number of
             # distinct scores.
-            self.edges_ = _equal_mass_edges(values, total, min(n_bins, _MOST_BINS * values.size))
-            kept = np.ones(values.size)
+            self.edges_ = _quantile_edges(values, total, min(n_bins, _MOST_BINS * values.size))
+            kept_share = np.ones(values.size)
             if self.boundary == "exclude":
                 # Exclude one of the rows at each edge between two bins. Rows with the same score
                 # share the loss equally, so the order of rows does not matter.
                 at_edge = np.searchsorted(values, self.edges_[:-1])
-                kept[at_edge] -= 1.0 / rows[at_edge]
-        self.n_tied_edges_ = int(((kept > 0) & (kept < 1)).sum())
-        counts = sum_steps(kept * total, values, self.edges_)
-        self._keep_rates(counts, sum_steps(kept * hits, values, self.edges_))
+                kept_share[at_edge] -= 1.0 / rows[at_edge]
+        self.n_tied_edges_ = int(((kept_share > 0) & (kept_share < 1)).sum())
+        counts = sum_steps(kept_share * total, values, self.edges_)
+        self._keep_rates(counts, sum_steps(kept_share * hits, values, self.edges_))
 
     def _fit_even(self, score: FloatArray, outcome: AnyArray) -> None:
         """Fit bins of equal width by counting rows block by block, without sorting."""
         self.edges_ = uniform_edges(self._n_bins(float(len(score))))
         size, self.n_tied_edges_ = self.edges_.size, 0
 
-        def counted(rows: slice) -> FloatArray:
+        def count_rows(rows: slice) -> FloatArray:
             place = place_scores(score[rows], self.edges_)
             count, hits = (
                 np.bincount(place, minlength=size),
@@ -288,8 +287,8 @@ class HistogramBinning(BaseBinaryCalibrator):
             )
             return np.array([count, hits], dtype=np.float64)
 
-        summed = sum_blocks(counted, len(score), 1, elements=max(CACHE_BLOCK, 8 * size))
-        self._keep_rates(*summed)
+        sums = sum_blocks(count_rows, len(score), 1, elements=max(CACHE_BLOCK, 8 * size))
+        self._keep_rates(*sums)
 
     def _keep_rates(self, counts: FloatArray, hits: FloatArray) -> None:
         self.counts_, self.hits_ = counts, hits
@@ -315,7 +314,7 @@ class HistogramBinning(BaseBinaryCalibrator):
         Parameters
         ----------
         alpha : float
-            Probability that the bounds fail.
+            Maximum probability that the bounds fail.
 
         Returns
         -------
@@ -382,25 +381,25 @@ def _are_tied(score: FloatArray, places: IntArray) -> bool:
     return bool((at == score[places + 1]).any() or (at == score[places - 1]).any())
 
 
-def _equal_mass_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:
+def _quantile_edges(values: FloatArray, total: FloatArray, n_bins: int) -> FloatArray:
     """Return the edges of quantile bins: the largest value of each group of equal weight.
 
     ``values`` are distinct and have the weights ``total``.
     """
-    reached = np.cumsum(total)
-    ends = _group_ends(float(reached[-1]), n_bins, whole=bool((total == np.floor(total)).all()))
-    last = np.searchsorted(reached, ends - ROUND_OFF * reached[-1])
+    sums = np.cumsum(total)
+    ends = _group_ends(float(sums[-1]), n_bins, is_integer=bool((total == np.floor(total)).all()))
+    last = np.searchsorted(sums, ends - ROUND_OFF * sums[-1])
     edges = values[np.minimum(last, values.size - 1)]  # the values increase
     return edges[np.append(True, edges[1:] != edges[:-1])]
 
 
-def _group_ends(total: float, n_bins: int, *, whole: bool) -> FloatArray:
+def _group_ends(total: float, n_bins: int, *, is_integer: bool) -> FloatArray:
     """Cumulative weight at which each group ends.
 
     Integer weights are split as ``np.array_split`` splits rows, other weights evenly.
     """
     group = np.arange(1, n_bins + 1)
-    if not whole:
+    if not is_integer:
         return group * (total / n_bins)
     size, extra = divmod(total, n_bins)
     return group * size + np.minimum(group, extra)
@@ -412,7 +411,7 @@ def _row_groups(n_rows: int, n_bins: int) -> tuple[IntArray, IntArray]:
 
     The result is cached, because all classes share it.
     """
-    ends = _group_ends(float(n_rows), n_bins, whole=True).astype(np.intp)
+    ends = _group_ends(float(n_rows), n_bins, is_integer=True).astype(np.intp)
     return np.append(0, ends[:-1]), ends - 1
 
 
@@ -428,9 +427,11 @@ def uniform_edges(n_bins: int) -> FloatArray:
 
 
 def _row_counts(score: FloatArray, weight: FloatArray) -> FloatArray:
-    """Rows with positive weight at each distinct score."""
-    present = score[weight > 0]
-    return distinct_sums(present, np.zeros(present.size), np.ones(present.size))[1]
+    """Number of rows with positive weight at each distinct score."""
+    present_scores = score[weight > 0]
+    return distinct_sums(
+        present_scores, np.zeros(present_scores.size), np.ones(present_scores.size)
+    )[1]
 
 
 def _separated(values: FloatArray, delta: float, seed: int | None) -> FloatArray:

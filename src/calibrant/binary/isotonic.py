@@ -33,8 +33,8 @@ class IsotonicCalibration(BaseBinaryCalibrator):
         A pseudo-count s > 0 of rows with the base rate, added to every block, so values stay
         strictly between 0 and 1. See Notes.
     clip : bool, default False
-        Clip all values to :math:`[1/(W+2), 1 - 1/(W+2)]` for a total weight W (the rule of
-        succession).
+        Whether to clip all values to :math:`[1/(W+2), 1 - 1/(W+2)]` for a total weight W (the rule
+        of succession).
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of two labels, optional
@@ -57,15 +57,15 @@ class IsotonicCalibration(BaseBinaryCalibrator):
     Notes
     -----
     Rows with equal scores form a group. Neighboring groups whose frequencies decrease are merged
-    into blocks until the means :math:`q_b = S_b / W_b` increase; :math:`W_b` and :math:`S_b` are
-    the weights of all rows and of outcome 1. Blocks are right-closed: a score between two blocks
-    belongs to the upper one.
+    into blocks until the means :math:`q_b = S_b / W_b` increase. :math:`W_b` and :math:`S_b` are
+    the weights of all rows and of outcome 1. Blocks are right-closed, so a score between two blocks
+    belongs to the upper block.
 
     With smoothing, :math:`q_b = (S_b + s\,r) / (W_b + s)` and :math:`r = (S + s/2) / (W + s)`.
     Blocks that lose their order by smoothing are merged again.
 
-    The fit costs O(n log n). On the calibration rows, neither the squared error nor the log-loss
-    exceeds that of the uncalibrated scores.
+    The fit costs O(n log n). With the default parameters, neither the squared error nor the
+    log-loss of the calibration rows exceeds that of the uncalibrated scores.
 
     References
     ----------
@@ -141,6 +141,6 @@ def _with_prior(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the groups after adding ``strength`` rows of the base rate to each block."""
     rate = (hits.sum() + strength / 2.0) / (total.sum() + strength)
-    more = np.zeros_like(total)
-    more[starts] = strength
-    return hits + rate * more, total + more
+    pseudo_counts = np.zeros_like(total)
+    pseudo_counts[starts] = strength
+    return hits + rate * pseudo_counts, total + pseudo_counts

@@ -43,14 +43,14 @@ class PlattScaling(BaseBinaryCalibrator):
     Attributes
     ----------
     coef_, intercept_ : float
-        Slope and intercept. The slope is negative if higher scores go with outcome 0, and 0 if all
-        scores are equal.
+        Slope and intercept. The slope is negative if outcome 0 is more frequent at higher scores.
+        The slope is 0 if all scores are equal.
     converged_, n_iter_, objective_ : bool, int, float
         Whether the fit converged, its number of iterations, and the minimum that it reached.
 
     See Also
     --------
-    BetaCalibration : Three parameters; can represent the identity.
+    BetaCalibration : Three parameters, with separate slopes near 0 and near 1.
     IsotonicCalibration : Any increasing function, for a thousand rows and more.
 
     Notes

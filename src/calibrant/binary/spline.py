@@ -19,7 +19,7 @@ from calibrant.base.references import GUPTA_2021
 from calibrant.binning import distinct_sums, interpolated
 from calibrant.notions import Claim
 
-# Smallest number of knots for which each end condition has an inner knot.
+# Minimum number of knots for each end condition.
 _FEWEST_KNOTS = {"natural": 2, "quadratic": 3, "cubic": 4}
 
 # The two end conditions by their names in SciPy. "not-a-knot" means one cubic over the last two
@@ -30,9 +30,9 @@ _SCIPY_ENDS = {"natural": "natural", "cubic": "not-a-knot"}
 # slope in the middle.
 _NARROW = 1e-6
 
-# The quadratic program ends when no slope exceeds its bound by more than this value. Each round
-# adds a constraint, and few constraints become active.
+# The quadratic program ends when no slope exceeds its bound by more than this value.
 _TOLERANCE = 1e-9
+# Each round adds at least one constraint, and few constraints become active.
 _MAX_ROUNDS = 200
 
 
@@ -44,18 +44,19 @@ class SplineCalibration(BaseBinaryCalibrator):
     Parameters
     ----------
     n_knots : int, default 6
-        Number of knots. At least 2, 3 and 4 for the three kinds of ``runout``.
+        Number of knots. The minimum is 2 for natural, 3 for quadratic and 4 for cubic ``runout``.
     residual : bool, default True
-        Fit the difference between outcome and score, as the authors' code does. If False, fit the
-        outcome itself, as their paper describes. A few knots approximate the small difference
-        better than the steep outcome curve of a confident classifier.
+        Whether to fit the difference between outcome and score, as the code of Gupta et al. does.
+        If False, the outcome itself is fitted, as in the paper of Gupta et al. A few knots
+        approximate the difference better than the steep outcome curve of a confident classifier.
     runout : {"natural", "quadratic", "cubic"}, default "natural"
         Condition at both ends: the second derivative is zero, constant over the last interval, or
         linear over the last two intervals.
     constrained : bool, default False
-        Keep the values within [0, 1] by a quadratic program. If False, they are clipped afterwards.
+        Whether to keep the values within [0, 1] by a quadratic program. If False, the values are
+        clipped after the fit.
     monotone : bool, default False
-        Make the function increase, by isotonic regression of its values.
+        Whether to make the function nondecreasing by isotonic regression of its values.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of two labels, optional
@@ -69,7 +70,7 @@ class SplineCalibration(BaseBinaryCalibrator):
         Values of the spline at the knots.
     scores_, values_ : arrays of shape (n_distinct,)
         Distinct calibration scores and their calibrated probabilities. The function is linear
-        between them and constant beyond them.
+        between these scores and constant beyond the first and the last score.
     objective_ : float
         The minimum of the integral in Notes, up to a constant of the data.
     converged_, n_iter_ : bool, int
@@ -78,7 +79,7 @@ class SplineCalibration(BaseBinaryCalibrator):
     See Also
     --------
     IsotonicCalibration : An increasing step function, for many rows.
-    metrics.ks_error : The binning-free error of the same paper.
+    metrics.ks_error : The binning-free calibration error of Gupta et al.
 
     Notes
     -----
@@ -93,8 +94,8 @@ class SplineCalibration(BaseBinaryCalibrator):
     with ``residual=True``.
 
     H is linear over rows with equal scores, and these rows get the mean slope of h. So the result
-    does not depend on the order of rows, and weights are exact. The paper sums squares at the
-    points i/n instead of integrating; the two differ by O(1/n).
+    does not depend on the order of rows, and a weight of 2 is equivalent to duplicating the row.
+    The paper sums squares at the points i/n. This sum differs from the integral by O(1/n).
 
     The fit costs O(n log n + n K) for K knots. The estimate is consistent if the true function is
     smooth and the number of knots grows with n. There is no finite-sample guarantee.
@@ -155,17 +156,17 @@ class SplineCalibration(BaseBinaryCalibrator):
         basis = _spline_basis(self.knots_, self.runout)
         slopes = _mean_slopes(basis, fractile)
         gram, moment = _normal_equations(basis, fractile, hits / total - offset)
-        free = cho_solve(cho_factor(gram), moment)
-        solution = Solution(free, 0.0, 0, Outcome.CONVERGED)
+        optimum = cho_solve(cho_factor(gram), moment)
+        solution = Solution(optimum, 0.0, 0, Outcome.CONVERGED)
         if self.constrained:
-            solution = _with_slopes_between(free, gram, slopes, -offset, 1.0 - offset)
+            solution = _with_slopes_between(optimum, gram, slopes, -offset, 1.0 - offset)
         self.knot_values_ = solution.parameters
-        lowest = -float(free @ moment)
+        lowest = -float(optimum @ moment)
         store_outcome(self, replace(solution, objective=lowest + solution.objective))
-        mapped = offset + slopes @ self.knot_values_
+        probability = offset + slopes @ self.knot_values_
         if self.monotone:
-            mapped = scipy.optimize.isotonic_regression(mapped, weights=total).x
-        self.scores_, self.values_ = values, np.clip(mapped, 0.0, 1.0)
+            probability = scipy.optimize.isotonic_regression(probability, weights=total).x
+        self.scores_, self.values_ = values, np.clip(probability, 0.0, 1.0)
 
     def _predict(self, score: FloatArray) -> FloatArray:
         return interpolated(score, self.scores_, self.values_)
@@ -219,8 +220,8 @@ def _normal_equations(
 
     H is the piecewise linear function with the given slopes.
 
-    By parts, the integral of ``a H`` is ``A(1) H(1)`` minus that of ``A`` times the slope of H,
-    with A the integral of a.
+    Let A be the integral of a basis spline a. Integration by parts shows that the integral of
+    ``a H`` is ``A(1) H(1)`` minus the integral of ``A`` times the slope of H.
     """
     # Four nodes are exact up to degree 7, and products of cubics have degree 6.
     nodes, shares = np.polynomial.legendre.leggauss(4)
@@ -228,46 +229,47 @@ def _normal_equations(
     points = basis.x[:-1, None] + step * (nodes + 1.0) / 2.0
     at = basis(points.ravel())
     gram = (at.T * np.tile(shares * step / 2.0, len(points))) @ at
-    once, twice = basis.antiderivative(), basis.antiderivative(2)
+    integral, second_integral = basis.antiderivative(), basis.antiderivative(2)
     height = slope @ np.diff(fractile)
-    return gram, once(1.0) * height - slope @ np.diff(twice(fractile), axis=0)
+    return gram, integral(1.0) * height - slope @ np.diff(second_integral(fractile), axis=0)
 
 
 def _with_slopes_between(
-    free: FloatArray, gram: FloatArray, slopes: FloatArray, low: FloatArray, high: FloatArray
+    optimum: FloatArray, gram: FloatArray, slopes: FloatArray, low: FloatArray, high: FloatArray
 ) -> Solution:
-    """Return the knot values v closest to ``free`` with ``low <= slopes @ v <= high``.
+    """Return the knot values v closest to ``optimum`` with ``low <= slopes @ v <= high``.
 
     The distance is in the norm of the fit, and the objective is the squared distance. There are
-    many constraints and few variables, so the quadratic program is solved with the constraints that
-    were violated so far. The worst constraint of each run of violated constraints is added until
-    none is violated. The feasible set is never empty (v = 0, or v a line).
+    many constraints and few variables, so each round uses only the constraints that earlier rounds
+    violated. The worst constraint of each run of violated constraints is added until no constraint
+    is violated. The feasible set always contains v = 0 or a line v.
     """
     normal = np.vstack([slopes, -slopes])
     bound = np.concatenate([low, -high])
     factor = np.linalg.cholesky(gram)
-    used = np.empty(0, dtype=np.intp)
-    values, outcome = free, Outcome.CONVERGED
+    active_set = np.empty(0, dtype=np.intp)
+    values, outcome = optimum, Outcome.CONVERGED
     for n_rounds in range(_MAX_ROUNDS):  # noqa: B007  # returned below
-        missing = bound - normal @ values
-        if missing.max() <= _TOLERANCE:
+        violation = bound - normal @ values
+        if violation.max() <= _TOLERANCE:
             break
-        used = np.union1d(used, _worst_of_each_run(missing))
-        scaled = solve_triangular(factor, normal[used].T, lower=True).T
-        values = free + solve_triangular(
-            factor.T, _least_distance(scaled, bound[used] - normal[used] @ free)
+        active_set = np.union1d(active_set, _worst_of_each_run(violation))
+        scaled_normal = solve_triangular(factor, normal[active_set].T, lower=True).T
+        values = optimum + solve_triangular(
+            factor.T,
+            _least_distance(scaled_normal, bound[active_set] - normal[active_set] @ optimum),
         )
     else:
         n_rounds, outcome = _MAX_ROUNDS, Outcome.ITERATION_LIMIT
-    distance = float((values - free) @ gram @ (values - free))
+    distance = float((values - optimum) @ gram @ (values - optimum))
     return Solution(values, distance, n_rounds, outcome)
 
 
-def _worst_of_each_run(missing: FloatArray) -> IntArray:
+def _worst_of_each_run(violation: FloatArray) -> IntArray:
     """Index of the largest entry of each run of consecutive entries above the tolerance."""
-    above = np.flatnonzero(missing > _TOLERANCE)
+    above = np.flatnonzero(violation > _TOLERANCE)
     runs = np.split(above, np.flatnonzero(np.diff(above) > 1) + 1)
-    return np.array([run[missing[run].argmax()] for run in runs])
+    return np.array([run[violation[run].argmax()] for run in runs])
 
 
 def _least_distance(normal: FloatArray, bound: FloatArray) -> FloatArray:

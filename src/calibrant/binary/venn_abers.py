@@ -17,11 +17,11 @@ from calibrant.base.references import VOVK_PETEJ_2014
 from calibrant.binning import distinct_sums
 from calibrant.notions import Claim
 
-# A point costs as much time as this many array elements.
 _MOST_ROWS = 1e12
-"""Largest sum of weights that an additional row changes in double precision."""
+"""Maximum sum of weights. Round-off would hide the effect of an additional row on larger sums."""
 
 _LOOP_COST = 200
+"""Cost of one point of the hull, in array elements. The choice of the kernel depends on it."""
 
 
 class VennAbers(BaseBinaryCalibrator):
@@ -60,15 +60,14 @@ class VennAbers(BaseBinaryCalibrator):
 
     which minimizes the regret of the log-loss over the two outcomes.
 
-    If the calibration rows and the new row are exchangeable, one of :math:`p_0` and :math:`p_1` is
-    perfectly calibrated for any distribution. It is the probability that belongs to the outcome of
-    the new row. This outcome is unknown at prediction. The pair is not a confidence interval,
-    because it contains the true probability less often with more rows.
-    `calibrant.inference.calibration_band` returns a confidence band.
+    Let o be the outcome of the new row, which is unknown at prediction. If the calibration rows and
+    the new row are exchangeable, :math:`p_o` is perfectly calibrated for any distribution. The pair
+    is not a confidence interval, because it contains the true probability less often with more
+    rows. `calibrant.inference.calibration_band` returns a confidence band.
 
-    Both fits are exact for every new score. The fit costs O(n log n), a prediction O(log n).
-    Between two calibration scores, :math:`p_0` is that of the lower and :math:`p_1` that of the
-    upper score. The new row has weight 1.
+    Both fits are exact for every new score. The fit costs O(n log n), a prediction O(log n). A
+    score between two calibration scores gets :math:`p_0` of the lower and :math:`p_1` of the upper
+    calibration score. The new row has weight 1.
 
     References
     ----------
@@ -102,8 +101,8 @@ class VennAbers(BaseBinaryCalibrator):
                 "sample_weight=w * len(w) / w.sum()."
             )
         self.p1_ = _fits_with_a_hit(hits, total)
-        # Adding a negative outcome is the same as adding a positive one after flipping outcomes and
-        # reversing scores.
+        # Adding a negative outcome is equivalent to adding a positive outcome after flipping all
+        # outcomes and reversing the scores.
         self.p0_ = 1.0 - _fits_with_a_hit((total - hits)[::-1], total[::-1])[::-1]
 
     def predict_pair(self, X: ScoresLike) -> tuple[FloatArray, FloatArray]:
@@ -125,7 +124,7 @@ class VennAbers(BaseBinaryCalibrator):
         return low.astype(dtype, copy=False), high.astype(dtype, copy=False)
 
     def _predict(self, score: FloatArray) -> FloatArray:
-        if score.size == 1:  # for one score, bisection in Python is faster than calls of NumPy
+        if score.size == 1:  # for a single score, bisection in Python is faster than NumPy calls
             return np.array([self._predict_one(score.item())])
         low, high = self._pair(score)
         return high / (1.0 - low + high)
@@ -153,12 +152,12 @@ def _fits_with_a_hit(hits: FloatArray, total: FloatArray) -> FloatArray:
     r"""Isotonic fit at each group after one row of outcome 1 is added to that group.
 
     Isotonic fits are slopes of the greatest convex minorant of the points :math:`P_j = (W_j, S_j)`,
-    cumulative weights and hits. A row added to group i moves :math:`P_i, P_{i+1}, \dots` by (1, 1),
-    or, equivalently, the points before by (-1, -1). The fit is then the slope of the edge that
-    spans the gap. ``corners`` contains the left end of this edge (last) and all corners to its
-    right. For the next i, point :math:`P_i` moves to the left side. If this point lies below the
-    edge, it is the new left end. Otherwise it has no effect. Each point is added and removed once,
-    so the cost is linear.
+    cumulative weights and hits. A row added to group i moves :math:`P_i, P_{i+1}, \dots` by (1, 1).
+    This is equivalent to moving all earlier points by (-1, -1). The fit is then the slope of the
+    edge that spans the gap. ``corners`` contains the left end of this edge (last) and all corners
+    to its right. For the next i, point :math:`P_i` moves to the left side. If this point lies below
+    the edge, it is the new left end. Otherwise the point has no effect. Each point is added and
+    removed once, so the cost is linear.
     """
     find = kernel("fits_with_a_hit", _LOOP_COST * len(total))
     return np.minimum(find(np.cumsum(total), np.cumsum(hits)), 1.0)

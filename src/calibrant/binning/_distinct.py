@@ -54,8 +54,8 @@ def present_rows(
     """Select rows with positive weight. For several claims, rows are on the last axis."""
     if is_unit(weight) or weight.all():
         return score, outcome, weight
-    present = weight > 0
-    return score[..., present], outcome[..., present], weight[present]
+    is_present = weight > 0
+    return score[..., is_present], outcome[..., is_present], weight[is_present]
 
 
 def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
@@ -71,8 +71,8 @@ def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
 def interpolated(score: FloatArray, places: FloatArray, values: FloatArray) -> FloatArray:
     """Interpolate values linearly between points, at scores.
 
-    Between two adjacent points below 1e-300 the slope is infinite, so the value of one point is
-    used instead.
+    The slope between two adjacent points below 1e-300 can be infinite. The result is then the value
+    of one of the points.
     """
     result = np.interp(score, places, values)
     is_infinite = ~np.isfinite(result)

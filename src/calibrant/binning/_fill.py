@@ -96,7 +96,7 @@ def _given_table(claims: Claims, rule: BinRule) -> BinTable:
         place = rule.assign(block.score[row, column]) + column * rule.n_bins
         return count, total, np.bincount(place, minlength=n_cells).astype(np.float64)
 
-    at_least = 8 * n_cells  # each block fills a new table, so it must be larger than the table
+    at_least = 8 * n_cells  # each block fills a new table, so blocks must be larger than the table
     total = [part.reshape(-1, rule.n_bins) for part in claims.sum_over(sums, at_least=at_least)]
     return BinTable(total[0], total[1], total[2], claims.n_quantities, claims.n_labels, rule)
 
@@ -122,9 +122,8 @@ def _column_sums(
 def _check_claims(rule: BinRule, claims: Claims) -> None:
     if isinstance(rule, Bins) and len(rule.edges) not in (1, claims.n_claims):
         raise ValueError(
-            f"The bins were fitted for {len(rule.edges)} claims, but the data have "
-            f"{claims.n_claims} claims. Pass the notion and the classes with which the bins were "
-            "fitted."
+            f"The bins were fitted for {len(rule.edges)} binary events, but the data have "
+            f"{claims.n_claims} binary events. Pass notion= and classes= as in the fit of the bins."
         )
 
 

@@ -11,15 +11,15 @@ from calibrant.binning._rules import Bins, MergedBins, UniformBins
 from calibrant.binning._table import BinTable
 
 _LEAST_ROWS = 10.0
-"""Fewest rows of a bin that is not merged. The frequency of ten rows has a standard error of up to
-0.16, about the width of two default bins."""
+"""Minimum number of rows of a bin that is not merged. The frequency of ten rows has a standard
+error of up to 0.16, about the width of two default bins."""
 
 
 def least_rows(rows: FloatArray) -> FloatArray:
-    """Fewest rows of a bin that is not merged: the square root of all rows, and at least 10.
+    """Minimum rows of a bin that is not merged: the square root of all rows, and at least 10.
 
-    So the number of bins of a small data set shrinks, and a bin of a large data set has at least a
-    vanishing share of the rows.
+    Small data sets therefore get fewer bins. In large data sets, the minimum is a small share of
+    the rows, so few bins are merged.
     """
     return np.maximum(_LEAST_ROWS, np.sqrt(rows))
 
@@ -27,8 +27,8 @@ def least_rows(rows: FloatArray) -> FloatArray:
 def merge_small_bins(table: BinTable) -> BinTable:
     """Merge neighboring bins of each claim that have fewer than `least_rows`.
 
-    A bin with enough rows is never merged: its rows would hide those of its neighbor. Few rows
-    between two such bins therefore stay a small bin.
+    A bin with enough rows is never merged, because its rows would hide those of its neighbor. A
+    small bin between two bins with enough rows therefore stays small.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def _groups(rows: FloatArray, least: float) -> IntArray:
     is_start = np.zeros(len(rows), dtype=bool)
     is_large = rows >= least
     is_start[is_large] = True
-    # Runs of small bins between large ones are split on their own.
+    # Split each run of small bins between large bins separately.
     edges = np.flatnonzero(np.diff(is_large, prepend=True, append=True))
     for first, stop in edges.reshape(-1, 2).tolist():
         is_start[first:stop] = _starts(rows[first:stop], least)
@@ -64,13 +64,16 @@ def _groups(rows: FloatArray, least: float) -> IntArray:
 
 
 def _starts(rows: FloatArray, least: float) -> BoolArray:
-    """Which bins of a run of small bins start a merged bin; the last one takes the remainder."""
+    """Mark the bins that start a merged bin in a run of small bins.
+
+    The last merged bin contains the remaining rows.
+    """
     starts = np.zeros(len(rows), dtype=bool)
-    remaining, total = float(rows.sum()), np.inf
+    rows_left, total = float(rows.sum()), np.inf
     for b, count in enumerate(rows.tolist()):
         # A merged bin starts at a bin if the previous merged bin and the remaining bins have enough
         # rows.
-        if count > 0 and total >= least and (remaining >= least or not starts.any()):
+        if count > 0 and total >= least and (rows_left >= least or not starts.any()):
             starts[b], total = True, 0.0
-        total, remaining = total + count, remaining - count
+        total, rows_left = total + count, rows_left - count
     return starts

@@ -107,7 +107,7 @@ def place_scores(score: FloatArray, edges: FloatArray) -> IntArray:
 
 @runtime_checkable
 class HasBins(Protocol):
-    """A fitted calibrator whose bins can be used to evaluate others."""
+    """A fitted calibrator whose bins can be used to evaluate other predictions."""
 
     @property
     def bins_(self) -> Bins: ...
@@ -117,7 +117,7 @@ class HasBins(Protocol):
 class MergedBins:
     """Bins of another rule, some of which are merged with their neighbors.
 
-    ``group`` has a row per claim: the merged bin of each original bin.
+    Each row of ``group`` contains the merged bin of each original bin of one claim.
     """
 
     base: UniformBins | Bins
@@ -135,7 +135,7 @@ class MergedBins:
 
     @property
     def width(self) -> float | None:
-        """None: merged bins have different widths."""
+        """None, because merged bins have different widths."""
         return None
 
     def assign(self, score: FloatArray, claim: int = 0) -> IntArray:

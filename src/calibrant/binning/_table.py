@@ -77,7 +77,7 @@ class BinTable(ShortRepr):
 
     @property
     def share(self) -> FloatArray:
-        """Share of each cell in the data, ``v_c w_cb``; the shares sum to one."""
+        """Share of each cell in the data, ``v_c w_cb``. The shares of all cells sum to one."""
         return self.weight / self.quantity_weight[:, None] / self.n_quantities
 
     @property
@@ -101,10 +101,10 @@ class BinTable(ShortRepr):
 
         Bins with fewer than two rows are excluded (Kumar et al. 2019, arXiv:1909.10155).
         """
-        enough = self.weight >= 2
-        rate = np.where(enough, self.mean_outcome, 0.0)
-        variance = rate * (1 - rate) / np.where(enough, self.weight - 1, 1.0)
-        return np.where(enough, self.weight * (self.gap**2 - variance), 0.0).sum(axis=1)
+        has_rows = self.weight >= 2
+        rate = np.where(has_rows, self.mean_outcome, 0.0)
+        variance = rate * (1 - rate) / np.where(has_rows, self.weight - 1, 1.0)
+        return np.where(has_rows, self.weight * (self.gap**2 - variance), 0.0).sum(axis=1)
 
     @property
     def counted_weight(self) -> FloatArray:
@@ -116,7 +116,9 @@ class BinTable(ShortRepr):
         return (self.weight * self.gap).sum(axis=1)
 
     def error(self, *, norm: float = 1, debias: bool = False, aggregate: str = "mean") -> float:
-        """Return the calibration error, see `calibrant.metrics.expected_calibration_error`.
+        """Return the calibration error.
+
+        `calibrant.metrics.expected_calibration_error` describes the options.
 
         >>> from calibrant.binning import UniformBins
         >>> sums = np.array([[4.0]]), np.array([[3.2]]), np.array([[3.0]])
@@ -148,11 +150,11 @@ class BinTable(ShortRepr):
         return gaps if aggregate == "sum" else gaps / self.n_quantities
 
     def _debiased_error(self, aggregate: str) -> float:
-        """Square root of the debiased squares per counted row, NaN if no rows are counted."""
+        """Square root of the debiased squares per row, NaN if no bin has two rows."""
         shape = self.n_quantities, self.n_labels
         square = np.maximum(self.debiased_square, 0.0).reshape(shape).sum(axis=1)
-        counted = self.counted_weight.reshape(shape).sum(axis=1)
-        errors = square[counted > 0] / counted[counted > 0]
+        rows = self.counted_weight.reshape(shape).sum(axis=1)
+        errors = square[rows > 0] / rows[rows > 0]
         if not errors.size:
             return float("nan")
         return float(errors.sum() if aggregate == "sum" else errors.mean()) ** 0.5
@@ -164,9 +166,9 @@ class BinTable(ShortRepr):
         return float((rows / rows.sum() @ gap**norm) ** (1 / norm))
 
     def select(self, claims: IntArray) -> BinTable:
-        """The table of some claims, each of which becomes a quantity of its own.
+        """Return the table of some claims, in which each claim is a separate score column.
 
-        The bins must be shared by all claims.
+        All claims must have the same bins.
         """
         sums = (self.weight[claims], self.score[claims], self.outcome[claims])
         return BinTable(*sums, len(claims), 1, self.bins)
@@ -202,7 +204,7 @@ def _check_error(norm: float, debias: bool, aggregate: str) -> None:
     check_option(aggregate, "aggregate", AGGREGATES)
     if isinstance(norm, str) or not norm >= 1:
         raise ValueError(
-            f"norm must be a number of at least 1, or inf; got {norm!r}. Pass norm=1 for l1, "
+            f"norm must be a number of at least 1, or inf, got {norm!r}. Pass norm=1 for l1, "
             f"norm=2 for l2, or norm=np.inf for the maximum calibration error."
         )
     if debias and (norm != 2 or aggregate == "bin"):

@@ -1,10 +1,10 @@
 r"""Distribution-free guarantees of binning calibrators and of decisions for new data.
 
 `SelectiveGuarantee` and `CoverageGuarantee` are results of `calibrant.decisions`, with the
-`Certificate` of the rows that prove them. The others concern binning calibrators.
+`Certificate` of their proof. The other classes concern binning calibrators.
 ``calibrator.guarantee(alpha)`` of a fitted binning calibrator returns a `Guarantee` or a
 `CanonicalGuarantee`. Outcomes in a bin are independent draws with the same probability, so the
-number of hits bounds the true frequency without any assumption on the distribution.
+number of outcomes 1 bounds the true frequency without any assumption on the distribution.
 
 All guarantees assume that new cases are drawn like the calibration rows and that these rows are
 independent of each other. They also assume that the model was neither trained nor selected on these

@@ -57,7 +57,10 @@ class BinnedClaim:
 
 
 class BinnedQuantity(NamedTuple):
-    """The covered claims of a score column (one, or one per label), and their number of rows."""
+    """The covered claims of a score column, and their number of rows.
+
+    A column has a single claim, or one claim per label.
+    """
 
     name: str
     n_samples: int
@@ -68,15 +71,15 @@ def tied_edges(n_tied: int) -> tuple[str, ...]:
     """Describe the limitation of the proofs if several rows share the score of an edge."""
     if not n_tied:
         return ()
-    shared = "an edge" if n_tied == 1 else f"{n_tied} edges"
+    edges = "one edge is" if n_tied == 1 else f"{n_tied} edges are"
     return (
-        f"bins with tied edges ({shared} shared by several rows; the proofs assume distinct "
+        f"bins with tied edges ({edges} shared by several rows, but the proofs assume distinct "
         "scores)",
     )
 
 
 def check_deployed(is_out_of_fold: bool) -> None:
-    """Raise if the bins were fitted on scores of other models than the one that predicts."""
+    """Raise if the bins were fitted on scores of models other than the model that predicts."""
     if is_out_of_fold:
         raise ValueError(
             "There is no guarantee, because this calibrator was fitted on out-of-fold scores, and "
@@ -101,12 +104,12 @@ def check_alpha(alpha: Any, n_quantities: int) -> FloatArray:
     if levels.ndim and levels.shape != (n_quantities,):
         raise ValueError(
             f"alpha must be one number, or {n_quantities} numbers (one per score column), got "
-            f"{alpha!r}"
+            f"{alpha!r}."
         )
     if not ((levels > 0).all() and levels.sum() < 1):
         raise ValueError(
-            f"alpha must lie between 0 and 1, and several values must sum to less than 1, got "
-            f"{alpha!r}"
+            f"alpha must be between 0 and 1, and several values must sum to less than 1, got "
+            f"{alpha!r}. For example, pass alpha=0.05."
         )
     return levels
 
@@ -119,9 +122,9 @@ def binning_guarantee(
     not_proved: tuple[str, ...] = (),
     covers: tuple[str, ...] = ("predict_claims",),
 ) -> Guarantee:
-    """Compute the guarantee of fitted bins. Raises ``TooFewRowsError`` if no claim is covered.
+    """Compute the guarantee of fitted bins, or raise ``TooFewRowsError`` if no claim is covered.
 
-    A single ``alpha`` is split evenly between the score columns with a covered claim.
+    One ``alpha`` is split evenly between the score columns with a covered claim.
     """
     levels = check_alpha(alpha, len(quantities))
     is_covered = np.array([bool(quantity.claims) for quantity in quantities])

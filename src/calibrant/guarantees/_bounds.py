@@ -51,6 +51,6 @@ def multinomial_radius(counts: FloatArray, n_classes: int, alpha: float) -> Floa
 
     .. math:: \sqrt{2 (L \log 2 + \log(1/\alpha)) / n}
 
-    of the true distribution, in the sum of absolute differences over L classes.
+    of the true distribution, measured by the sum of absolute differences over L classes.
     """
     return np.sqrt(2 * (n_classes * math.log(2) + math.log(1 / alpha)) / counts)

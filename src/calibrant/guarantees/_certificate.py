@@ -1,4 +1,4 @@
-"""The certificate of a guarantee: what was proved, on which rows and when."""
+"""The certificate of a guarantee: the proved risk, the rows of the proof and its date."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from calibrant._typing import FloatArray, IntArray
 
 @dataclass(frozen=True, repr=False)
 class Certificate(ShortRepr):
-    """What was proved, on which data and when. Saved with a decision rule.
+    """Record of a proved guarantee, its data and its date, which is saved with a decision rule.
 
     Attributes
     ----------
     n_rows : int
         Number of rows that prove the guarantee.
     risk : float
-        Largest mean loss, such as the share of wrong answers.
+        Proved upper bound of the mean loss, such as the share of wrong answers.
     delta : float
-        Probability, over the draw of these rows, that the guarantee fails. 0 if the guarantee
-        holds on average over these rows.
+        Maximum probability, over the draw of these rows, that the guarantee fails. The value is 0
+        for guarantees that hold on average over these rows.
     date : str
         Date of the proof, such as "2026-11-18".
     digest : str
         SHA-256 digest of the probabilities and labels of the rows.
     revoked : str
-        Why the certificate is no longer valid; empty if it is valid.
+        Reason for which the certificate was revoked. Empty for a valid certificate.
 
     See Also
     --------
@@ -46,11 +46,14 @@ class Certificate(ShortRepr):
     revoked: str = ""
 
     def __post_init__(self) -> None:
-        date.fromisoformat(self.date)  # a file may hold anything
+        date.fromisoformat(self.date)  # values from a file can be invalid
         if type(self.n_rows) is not int or self.n_rows < 0:
-            raise ValueError(f"n_rows must be a number of rows, got {self.n_rows!r}.")
+            raise ValueError(f"n_rows must be an integer of at least 0, got {self.n_rows!r}.")
         if not (0 < self.risk < np.inf and 0 <= self.delta < 1):
-            raise ValueError(f"risk and delta are {self.risk!r} and {self.delta!r}.")
+            raise ValueError(
+                f"risk must be positive and delta must be at least 0 and below 1, got "
+                f"risk={self.risk!r} and delta={self.delta!r}."
+            )
         if not (isinstance(self.digest, str) and isinstance(self.revoked, str)):
             raise TypeError("digest and revoked must be text.")
 
@@ -60,11 +63,11 @@ class Certificate(ShortRepr):
         return not self.revoked
 
     def revoke(self, reason: str) -> Certificate:
-        """Return a certificate that is no longer valid, for this reason."""
+        """Return a copy of the certificate that is revoked for this reason."""
         return replace(self, revoked=str(reason) or "revoked")
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as plain values for JSON."""
+        """Return the fields as plain values for JSON."""
         return {**asdict(self), "valid": self.valid}
 
 

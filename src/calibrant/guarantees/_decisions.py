@@ -10,31 +10,35 @@ from calibrant._output.results import AsText, ShortRepr
 from calibrant.guarantees._certificate import Certificate
 
 _ASSUMPTIONS = (
-    "This holds for new rows drawn like the rows of the proof, if these are independent and were "
-    "used neither to train nor to choose the model, the score or the risk"
+    "This guarantee holds for new rows drawn like the rows of the proof. The rows of the proof "
+    "must be independent, and must not have been used to train or choose the model, the score or "
+    "the risk"
 )
 
 
 @dataclass(frozen=True, repr=False)
 class SelectiveGuarantee(ShortRepr, AsText):
-    """Guaranteed error rate of the answers of a `SelectiveClassifier`; print it for a description.
+    """Guaranteed error rate of the answers of a `SelectiveClassifier`.
+
+    Call ``print`` to read the guarantee in sentences.
 
     Attributes
     ----------
     risk : float
-        Largest mean loss of the answers: the share of wrong answers, or the mean cost.
+        Proved upper bound of the mean loss of the answers. The mean loss is the share of wrong
+        answers, or the mean cost.
     delta : float
-        Probability, over the draw of the rows of the proof, that the guarantee fails.
+        Maximum probability, over the draw of the rows of the proof, that the guarantee fails.
     answered : float
-        Share of these rows that are answered.
+        Share of the rows of the proof that are answered.
     error_rate : float
-        Mean loss of these rows if all of them were answered.
+        Mean loss if all rows of the proof were answered.
     rows_needed : int
-        Least number of rows, all without an error, that prove the risk.
+        Minimum number of rows, all without an error, that prove the risk.
     certificate : Certificate
-        Number, date and digest of these rows.
+        Number, date and digest of the rows of the proof.
     is_error : bool
-        Whether the loss is 1 for every wrong answer. Otherwise it is a cost.
+        Whether the loss is 1 for every wrong answer. If False, the loss is a cost.
     per_class : bool
         Whether the risk holds for the answers of every class, not only on average over all answers.
     unproved : tuple of str
@@ -57,10 +61,10 @@ class SelectiveGuarantee(ShortRepr, AsText):
 
     @property
     def least_abstained(self) -> float:
-        """Least share of rows on which any method with this guarantee must abstain.
+        """Minimum share of rows on which any method with this guarantee must abstain.
 
-        With the error rate mu of all rows, it is (mu - risk) / (1 - risk), because at best all
-        abstained rows are wrong.
+        The share is (mu - risk) / (1 - risk) for the error rate mu of all rows, because at best all
+        predictions for abstained rows are wrong.
         """
         if not self.is_error:
             return 0.0
@@ -77,15 +81,15 @@ class SelectiveGuarantee(ShortRepr, AsText):
 
     def _statement(self) -> str:
         if not self.answered:
-            n_rows, needed = self.certificate.n_rows, self.rows_needed
+            n_rows, n_needed = self.certificate.n_rows, self.rows_needed
             reason = (
                 f"there are only {n_rows} rows"
-                if n_rows < needed
+                if n_rows < n_needed
                 else "the most confident rows have too many errors"
             )
             return (
                 f"Nothing could be proved, so no row is answered. A risk of {self._risk()} needs "
-                f"at least {needed} rows without an error, and {reason}."
+                f"at least {n_needed} rows without an error, but {reason}."
             )
         scope = " of each class" if self.per_class else ""
         what = f"at most {self._risk()} of the answers{scope} are wrong"
@@ -102,20 +106,20 @@ class SelectiveGuarantee(ShortRepr, AsText):
     def _classes(self) -> str:
         if not self.unproved:
             return ""
-        shown = ", ".join(self.unproved[:5]) + (", ..." if len(self.unproved) > 5 else "")
-        return f"Nothing was proved for the classes {shown}, which are never predicted."
+        text = ", ".join(self.unproved[:5]) + (", ..." if len(self.unproved) > 5 else "")
+        return f"Nothing was proved for the classes {text}, which are never predicted."
 
     def _bound(self) -> str:
         if self.least_abstained < 0.0005:  # less than 0.1%
             return ""
         return (
-            f"Without abstention {format_percent(self.error_rate)} of the predictions are wrong, "
-            f"so every method with this error rate abstains on at least "
+            f"Without abstention, {format_percent(self.error_rate)} of the predictions are wrong. "
+            f"Any method with a risk of at most {self._risk()} therefore abstains on at least "
             f"{format_percent(self.least_abstained)} of the rows."
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The guarantee as plain values for JSON."""
+        """Return the guarantee as plain values for JSON."""
         return {
             **asdict(self),
             "certificate": self.certificate.to_dict(),
@@ -126,27 +130,30 @@ class SelectiveGuarantee(ShortRepr, AsText):
 
 @dataclass(frozen=True, repr=False)
 class CoverageGuarantee(ShortRepr, AsText):
-    """Guaranteed coverage of the sets of `PredictionSets`; print it for a description.
+    """Guaranteed coverage of the sets of `PredictionSets`.
+
+    Call ``print`` to read the guarantee in sentences.
 
     Attributes
     ----------
     coverage : float
-        Least probability that the set of a new row contains its label.
+        Lower bound of the probability that the set of a new row contains its label.
     expected : float
-        Exact probability if no scores are tied: k / (n + 1), averaged over groups of classes.
+        Exact probability if no scores are tied. The probability is k / (n + 1), averaged over
+        groups of classes, if the threshold is the k-th smallest of n scores.
     low, high : float
-        Range that contains the coverage on new rows with probability 0.9, if no scores are tied:
-        the 5% and 95% quantiles of Beta(k, n + 1 - k). For class-conditional sets, those of the
-        group with the fewest rows.
+        Range that contains the coverage on new rows with probability 0.9, if no scores are tied.
+        The limits are the 5% and 95% quantiles of Beta(k, n + 1 - k). Class-conditional sets have
+        the range of the group with the fewest rows.
     certificate : Certificate
         Number, date and digest of the rows that determine the sets.
     class_conditional : bool
         Whether the coverage holds for every class.
     pooled : tuple of str
-        Classes with too few rows of their own. The coverage holds on average over the rows of these
-        classes.
+        Classes with too few rows for a separate threshold. The coverage holds on average over the
+        rows of these classes.
     always : tuple of str
-        Classes that are in every set, because they have too few rows.
+        Classes with too few rows for any threshold, which are in every set.
 
     See Also
     --------
@@ -174,21 +181,21 @@ class CoverageGuarantee(ShortRepr, AsText):
         ]
         if self.pooled:
             parts.append(
-                f"For {_listed(self.pooled)}, the coverage holds on average over their rows, "
+                f"For {_class_text(self.pooled)}, the coverage holds on average over their rows, "
                 f"because these classes have few rows."
             )
         if self.always:
             verb = "are" if len(self.always) > 1 else "is"
-            names = _listed(self.always).replace("the", "The", 1)
+            names = _class_text(self.always).replace("the", "The", 1)
             parts.append(f"{names} {verb} in every set, because there are too few rows.")
         return " ".join(filter(None, [*parts, f"{_ASSUMPTIONS}."]))
 
     def to_dict(self) -> dict[str, Any]:
-        """The guarantee as plain values for JSON."""
-        plain = {**asdict(self), "pooled": list(self.pooled), "always": list(self.always)}
-        return {**plain, "certificate": self.certificate.to_dict(), "text": str(self)}
+        """Return the guarantee as plain values for JSON."""
+        fields = {**asdict(self), "pooled": list(self.pooled), "always": list(self.always)}
+        return {**fields, "certificate": self.certificate.to_dict(), "text": str(self)}
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    return f"the classes {shown}" if len(names) > 1 else f"the class {shown}"
+def _class_text(names: tuple[str, ...]) -> str:
+    text = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    return f"the classes {text}" if len(names) > 1 else f"the class {text}"

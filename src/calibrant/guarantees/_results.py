@@ -37,7 +37,7 @@ class BinInterval:
 
     See Also
     --------
-    Guarantee : Holds the intervals of all bins.
+    Guarantee : Contains the intervals of all bins.
     """
 
     claim: str
@@ -67,7 +67,7 @@ class QuantityBounds:
     points_per_bin : float
         Number of calibration rows per bin in the bounds.
     alpha : float
-        Share of the total ``alpha`` of this score column.
+        Share of the total ``alpha`` that this score column uses.
     marginal, conditional, expected_ece : float
         Bounds as in `Guarantee`, for all score columns jointly.
     marginal_single, conditional_single : float
@@ -75,7 +75,7 @@ class QuantityBounds:
 
     See Also
     --------
-    Guarantee : Holds the bounds of all score columns.
+    Guarantee : Contains the bounds of all score columns.
     """
 
     name: str
@@ -91,24 +91,28 @@ class QuantityBounds:
 
 @dataclass(frozen=True, repr=False)
 class Guarantee(ShortRepr, AsText):
-    """Distribution-free guarantee of histogram binning; print it for a description.
+    """Distribution-free guarantee of histogram binning.
+
+    Call ``print`` to read the guarantee in sentences.
 
     Attributes
     ----------
     alpha : float
-        Probability, over the draw of the calibration data, that the guarantee fails.
+        Maximum probability, over the draw of the calibration data, that the guarantee fails.
     marginal : float
-        Largest distance between the reported probability of a new case and its true frequency, with
-        probability ``1 - alpha`` over calibration data and case (epsilon 1 of the theorems).
+        Bound of the distance between the reported probability of a new case and its true frequency.
+        The bound holds with probability ``1 - alpha`` over calibration data and case (epsilon 1 of
+        the theorems).
     conditional : float
-        Largest distance for all reported probabilities jointly (epsilon 2). This distance also
+        Bound of the distances of all reported probabilities jointly (epsilon 2). This value also
         bounds the expected and the maximum calibration error.
     expected_ece : float
         Bound of the expected calibration error, on average over calibration data.
     intervals : tuple of BinInterval
         Exact interval of each bin, never wider than ``conditional`` allows.
     quantities : tuple of QuantityBounds
-        Bounds per class (class-wise) or rank. The bounds above are the largest of them.
+        Bounds per class (class-wise) or rank. The bounds of the guarantee are the largest of these
+        bounds.
     not_covered : tuple of str
         Cases that the guarantee does not cover.
     not_proved : tuple of str
@@ -127,7 +131,7 @@ class Guarantee(ShortRepr, AsText):
     -----
     A guarantee does not cover rows that were normalized or completed to sum to 1. A guarantee does
     not cover ``predict_top`` of class-wise calibration, because the predicted class is a selection.
-    With several score columns, alpha is split evenly between them (union bound).
+    Several score columns share alpha evenly (union bound).
     """
 
     alpha: float
@@ -168,27 +172,28 @@ class Guarantee(ShortRepr, AsText):
         return text + scope + _small_print(self.not_covered, self.not_proved)
 
     def to_dict(self) -> dict[str, Any]:
-        """The guarantee as plain values for JSON."""
+        """Return the guarantee as plain values for JSON."""
         return {**asdict(self), "n_bins": self.n_bins, "text": str(self)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CanonicalGuarantee(ShortRepr, AsText):
-    """Distribution-free guarantee of `CanonicalBinning`; print it for a description.
+    """Distribution-free guarantee of `CanonicalBinning`.
 
-    Distances are sums over classes of absolute differences between reported and true probabilities.
-    Half of a distance bounds the error for any class and any set of classes.
+    Call ``print`` to read the guarantee in sentences. Distances are sums over classes of absolute
+    differences between reported and true probabilities. Half of a distance bounds the error for any
+    class and any set of classes.
 
     Attributes
     ----------
     alpha : float
-        Probability, over the draw of the calibration data, that the guarantee fails.
+        Maximum probability, over the draw of the calibration data, that the guarantee fails.
     marginal, conditional : float
-        Largest distance of a new case, and of all bins jointly.
+        Bound of the distance for a new case, and for all bins jointly.
     bins, counts : arrays
         Bins with calibration rows, and their numbers of rows.
     radius, radius_single : arrays
-        Distance per bin, for all bins jointly and for a single bin chosen in advance.
+        Bound of the distance per bin, for all bins jointly and for a single bin chosen in advance.
     not_covered : tuple of str
         Cases that the guarantee does not cover.
     not_proved : tuple of str
@@ -225,9 +230,9 @@ class CanonicalGuarantee(ShortRepr, AsText):
         return f"{min(_up(self.radius[place] / 2), 1.0):.2f}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The guarantee as plain values for JSON."""
-        plain = {name: np.asarray(value).tolist() for name, value in vars(self).items()}
-        return {**plain, "text": str(self)}
+        """Return the guarantee as plain values for JSON."""
+        fields = {name: np.asarray(value).tolist() for name, value in vars(self).items()}
+        return {**fields, "text": str(self)}
 
 
 def _for_all(n_bins: int) -> str:

@@ -83,7 +83,7 @@ def _uncovered_claims(bins: FittedBins, claims: Iterable[BinnedClaim]) -> Iterat
     if bins.pooled.size:
         labels = np.unique(bins.pooled % len(bins.classes))
         names = shortened([class_text(bins.classes[k]) for k in labels], 5)
-        yield f"{names}, with too few rows for bins of their own"
+        yield f"{names} (too few rows for separate bins)"
     few = [claim.name for claim in claims if not claim.is_covered]
     if few:
-        yield f"{shortened(few, 5)}, with fewer than two rows per bin"
+        yield f"{shortened(few, 5)} (fewer than two rows per bin)"

@@ -68,11 +68,11 @@ class MulticlassToBinary(Calibrator):
     claim_weights_ : array of shape (n_claims,)
         Sum of the weights of the rows of each claim.
     fallback_classes_ : array of labels
-        Classes with too few rows for their own claim. These classes share one claim of all labels.
-        Too few means fewer than ``max(2, n_bins)`` rows for histogram binning (fewer than
-        ``points_per_bin`` if ``n_bins`` is None), and fewer than 2 rows for other calibrators.
+        Classes with too few rows for their own fit. These classes share a calibrator that is fitted
+        to the rows of all labels. Histogram binning needs ``max(2, n_bins)`` rows, or
+        ``points_per_bin`` rows if ``n_bins`` is None. Other calibrators need 2 rows.
     fallback_claims_ : array of int
-        The claims of these classes.
+        Numbers of the claims that use the shared calibrator.
     is_weighted_ : bool
         Whether some rows had weights other than 0 and 1.
     bins_ : Bins
@@ -88,8 +88,8 @@ class MulticlassToBinary(Calibrator):
     -----
     This is Algorithm 5 of Gupta & Ramdas (2022). Claim c has a score :math:`s_i` and an outcome
     :math:`o_i` for some of the rows. A clone :math:`h_c` of the calibrator is fitted to these rows,
-    and a new row gets :math:`h_c(s)`. The other algorithms of the paper are, with a calibrator
-    ``A`` and k points per bin:
+    and a new row gets :math:`h_c(s)`. The other algorithms of the paper correspond to these
+    calibrators, for a binary calibrator ``A`` and k points per bin:
 
     - Algorithm 1, confidence: ``MulticlassToBinary(A, notion="confidence")``
     - Algorithm 2, top-label: ``MulticlassToBinary(A, notion="top-label")``
@@ -102,21 +102,21 @@ class MulticlassToBinary(Calibrator):
     - Algorithm 9, class-wise histogram binning:
       ``MulticlassToBinary(HistogramBinning(points_per_bin=[k_1, ..., k_L]), notion="class-wise")``
 
-    `predict_claims` returns the calibrated probabilities, to which `guarantee` applies. For notions
-    of ranks (confidence, top-label, rank-r, top-k), `predict_top` returns the same values with
-    labels. `predict_proba` fits the claims into a matrix:
+    `predict_claims` returns the calibrated probabilities of the claims, to which `guarantee`
+    applies. For notions of ranks (confidence, top-label, rank-r, top-k), `predict_top` returns
+    these probabilities with labels. `predict_proba` inserts them into the rows of probabilities:
 
-    - "class-wise" keeps the claims, so rows need not sum to one. ``normalize`` divides rows by
-      their sum, and a row of zeros becomes uniform.
-    - Other notions keep the claimed entries, scaled down together if they exceed one, and rescale
-      the rest of the row. "within-top-r" scales the top r entries. Classes other than the top class
-      stay just below it.
+    - "class-wise" inserts the probabilities unchanged, so rows need not sum to one. ``normalize``
+      divides rows by their sum, and a row of zeros becomes uniform.
+    - Other notions scale the probabilities down if their sum exceeds one, and rescale the rest of
+      the row. "within-top-r" scales the top r entries. The entries of other classes stay below the
+      entry of the top class if possible.
 
-    `predict` returns the highest entry of `predict_proba`. This can differ from the top class of
-    the scores if the calibrated probability of the top class is at most 1/K, or below that of
-    another rank. On 10,000 rows of CIFAR-100 (ResNet-110), the top class changes in 2 rows for a
-    spline of the confidence. It changes in 143 rows for one spline per top label, and in no row for
-    histogram binning. The accuracy is 0.7490 in all cases.
+    `predict` returns the class with the highest entry of `predict_proba`. It can differ from the
+    top class of the scores, if the calibrated probability of the top class is at most 1/K or below
+    that of another rank. On 10,000 rows of CIFAR-100 (ResNet-110), the top class changes in 2 rows
+    for a spline of the confidence. It changes in 143 rows for one spline per top label, and in no
+    row for histogram binning. The accuracy is 0.7490 in all cases.
 
     The cost is one binary fit per claim. The fit needs memory for a few columns of scores.
 
@@ -137,8 +137,8 @@ class MulticlassToBinary(Calibrator):
     array([1, 2])
     """
 
-    # Every block calls the calibrator of each claim. Blocks are larger than the cache, because
-    # fewer calls save more time than the cache does.
+    # Every block calls the calibrator of each claim. Blocks may exceed the cache, because fewer
+    # calls save more time than the cache does.
     _block_elements: ClassVar[int | None] = CALL_BLOCK
 
     def __init__(
@@ -174,9 +174,9 @@ class MulticlassToBinary(Calibrator):
             )
         if base.inputs != "proba" or base.classes is not None:
             raise ValueError(
-                "The inner calibrator is fitted to probabilities and outcomes, so inputs and "
-                f"classes must be passed to MulticlassToBinary, got {base!r}. Pass them as in "
-                f"MulticlassToBinary({type(base).__name__}(), inputs='logits')."
+                f"The inner calibrator {base!r} must not set inputs or classes, because it is "
+                "fitted to probabilities and outcomes. Pass inputs and classes to "
+                f"MulticlassToBinary({type(base).__name__}(), inputs=..., classes=...)."
             )
         notion = as_notion(self.notion)
         notion.n_quantities(n_classes)
@@ -261,11 +261,11 @@ class MulticlassToBinary(Calibrator):
         if any(has_few_rows):
             pooled = base._for_claim(None, _POOLED)
             pooled._fit_claims([pooled], [_pool(claims)])
-        kept = [j for j, few in enumerate(has_few_rows) if not few]
-        if kept:
-            base._fit_claims([clones[j] for j in kept], [claims[j] for j in kept])
-        for calibrator, n, few in zip(clones, rows, has_few_rows, strict=True):
-            yield _ClaimFit(pooled if few else calibrator, n, few)
+        indices = [j for j, has_few in enumerate(has_few_rows) if not has_few]
+        if indices:
+            base._fit_claims([clones[j] for j in indices], [claims[j] for j in indices])
+        for calibrator, n, has_few in zip(clones, rows, has_few_rows, strict=True):
+            yield _ClaimFit(pooled if has_few else calibrator, n, has_few)
 
     def predict_claims(self, X: ScoresLike) -> FloatArray:
         """Predict the calibrated probabilities of the claims, to which the guarantee applies.
@@ -278,14 +278,14 @@ class MulticlassToBinary(Calibrator):
         Returns
         -------
         array of shape (n, n_columns)
-            (n, 1) for "confidence", "top-label", "rank-r", "within-top-r" and "class-k"; (n, K) for
-            "class-wise", whose rows need not sum to one; (n, k) for "top-k-confidence" and
-            "top-k-label". The type is always float64, because float32 would merge bins that differ
-            by ``delta``.
+            One column for "confidence", "top-label", "rank-r", "within-top-r" and "class-k", and k
+            columns for "top-k-confidence" and "top-k-label". "class-wise" has K columns, and its
+            rows need not sum to one. The dtype is always float64, because float32 would merge bins
+            that differ by ``delta``.
 
         See Also
         --------
-        predict_top : The same values with their labels.
+        predict_top : The calibrated probabilities with their labels.
         guarantee : Intervals of the true probabilities.
         """
         check_fitted(self)
@@ -314,8 +314,8 @@ class MulticlassToBinary(Calibrator):
         -------
         labels, probabilities : arrays of shape (n,), or (n, k) for "top-k-confidence" and
         "top-k-label"
-            The labels of the claims and their probabilities. For "class-wise", "class-k" and
-            "within-top-r", the class with the highest score and its entry in `predict_proba`.
+            The labels of the claims and their probabilities. "class-wise", "class-k" and
+            "within-top-r" return the class with the highest score and its entry in `predict_proba`.
 
         See Also
         --------
@@ -331,7 +331,7 @@ class MulticlassToBinary(Calibrator):
                 chunked.map(partial(_top_item, self, item), shape, types[item]) for item in (0, 1)
             )
             return labels, claims
-        # One float array holds column codes and probabilities, which takes a single pass.
+        # Store column codes and probabilities in one float array, so one pass over X is enough.
         top = self._predict_new(
             X, self.predict_top, self._top_of, self._top_of_top, (2 * n_columns,), np.float64
         )
@@ -355,8 +355,10 @@ class MulticlassToBinary(Calibrator):
         n_pooled = len(self.fallback_classes_)
         pooled = ""
         if n_pooled:
-            subject = "1 class has" if n_pooled == 1 else f"{n_pooled} classes have"
-            pooled = f" {subject} too few rows and a calibrator that is fitted to all labels."
+            pooled = (
+                f" {n_pooled} {'class has' if n_pooled == 1 else 'classes have'} too few rows and "
+                f"{'uses' if n_pooled == 1 else 'share'} a calibrator that is fitted to all labels."
+            )
         notion, n_claims = as_notion(self.notion).name, len(self.calibrators_)
         events = f"the binary event of {notion} calibration"
         if n_claims > 1:
@@ -364,7 +366,7 @@ class MulticlassToBinary(Calibrator):
         return f"{type(self.calibrator).__name__} is fitted to {events}.{pooled}"
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        """Rows of probabilities, filled with the calibrated claims by the notion."""
+        """Rows of probabilities, into which the notion inserts the calibrated claims."""
         notion, proba = self._bound, self._transform(scores)
         block = notion.select(proba)
         rows = notion.fill(proba, block._replace(score=self._calibrate(block)))
@@ -376,7 +378,7 @@ class MulticlassToBinary(Calibrator):
 
     def _calibrate(self, block: ClaimBlock) -> FloatArray:
         """Calibrated scores of a block of claims, (m, J)."""
-        score = np.minimum(block.score, 1.0)  # rows may exceed one by rounding
+        score = np.minimum(block.score, 1.0)  # rounding can make sums of a row exceed one
         # With one claim per column, one call predicts all columns.
         if len(self.calibrators_) == score.shape[1]:
             return self.calibrators_[0]._predict_claims(self.calibrators_, score)
@@ -412,8 +414,7 @@ class MulticlassToBinary(Calibrator):
         Parameters
         ----------
         alpha : float, or one per class (class-wise) or rank, default 0.05
-            Probability that the guarantee fails. If there are several values, their sum is this
-            probability.
+            Maximum probability that the guarantee fails. Several values add up to this probability.
 
         Returns
         -------
@@ -426,7 +427,7 @@ class MulticlassToBinary(Calibrator):
             If there is no guarantee. This is the case for calibrators other than histogram binning,
             for ``boundary="include"``, for weighted rows, and if no claim has two points per bin.
             There is also no guarantee if `CalibratedClassifier` fitted the calibrator on scores of
-            other models than the one that predicts.
+            models other than the model that predicts.
 
         See Also
         --------
@@ -434,20 +435,20 @@ class MulticlassToBinary(Calibrator):
 
         Notes
         -----
-        With k points per bin, n rows and :math:`\delta` of the histogram binning (Theorems 1 and
-        2),
+        Let k be the number of points per bin, n the number of rows and :math:`\delta` the parameter
+        of the histogram binning. The bounds are (Theorems 1 and 2)
 
         .. math:: \text{marginal} = \sqrt{\tfrac{\log(2/\alpha)}{2(k-1)}} + \delta, \quad
             \text{conditional} = \sqrt{\tfrac{\log(2n/(k\alpha))}{2(k-1)}} + \delta, \quad
-            \text{expected ECE} = \sqrt{\tfrac{1}{2k}} + \delta,
+            \text{expected ECE} = \sqrt{\tfrac{1}{2k}} + \delta .
 
-        and exact Clopper-Pearson intervals per bin. Several classes or ranks share alpha (union
-        bound).
+        The intervals per bin are exact Clopper-Pearson intervals. Several classes or ranks share
+        alpha (union bound).
 
         Two assumptions cannot be checked. The calibration rows must be independent of each other,
         and the model must not have been trained or selected on them. `predict_top` is covered only
         for notions of ranks. For claims about given classes, choosing the class with the highest
-        score is a selection that the guarantee does not account for.
+        score is a selection, for which the guarantee does not account.
         """
         check_fitted(self)
         check_deployed(self.out_of_fold_)
