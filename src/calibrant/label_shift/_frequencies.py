@@ -1,4 +1,4 @@
-"""Class frequencies: their checks, and probabilities under other frequencies."""
+"""Check class frequencies, and compute probabilities under other frequencies."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from calibrant._kernels.simplex import row_sum
 from calibrant._typing import FloatArray
 
 _SUM_SLACK = 0.01
-"""Largest difference from one of the sum of frequencies that were rounded."""
+"""Maximum difference between the sum of rounded frequencies and one."""
 
 TINY = float(np.finfo(np.float64).tiny)
-"""Replaces zero in denominators."""
+"""Smallest positive denominator, which replaces zero."""
 
 
 def check_frequencies(values: Any, name: str, n_classes: int) -> FloatArray:
-    """Return class frequencies that sum to one; ``name`` is the parameter of the user."""
+    """Return class frequencies that sum to one. ``name`` is the name of the parameter."""
     given = np.asarray(values, dtype=np.float64)
     if given.shape != (n_classes,):
         raise ValueError(
@@ -33,7 +33,10 @@ def check_frequencies(values: Any, name: str, n_classes: int) -> FloatArray:
 
 
 def frequency_ratio(target: FloatArray, source: FloatArray) -> FloatArray:
-    """Return target divided by source frequencies; raise for a class that is new in the target."""
+    """Return target divided by source frequencies.
+
+    A class that only occurs in the target raises ValueError.
+    """
     absent = np.flatnonzero((source <= 0) & (target > 0))
     if absent.size:
         raise ValueError(

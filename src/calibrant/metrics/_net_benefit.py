@@ -22,21 +22,21 @@ def net_benefit(
 ) -> FloatArray:
     r"""Compute the net benefit of acting if the predicted probability reaches a threshold.
 
-    Use it to compare models for a decision. The threshold states the costs: at t = 0.1, nine
-    unnecessary actions cost as much as one missed event. Higher is better; 0 is the net benefit of
-    never acting.
+    Use this metric to compare models for a decision. The threshold expresses the costs. At t = 0.1,
+    nine unnecessary actions cost as much as one missed event. Higher is better, and 0 is the net
+    benefit of never acting.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     thresholds : float or array-like of shape (m,)
         Thresholds t of at least 0 and below 1.
     notion : str or Notion, default "class-1"
-        Event, see `calibrant.notions`: "class-<k>" for the class in column k or with the label k.
-        Several claims are averaged with the weights of `expected_calibration_error`.
+        Binary event, see `calibrant.notions`. "class-<k>" is the class in column k, or with the
+        label k. Several claims are averaged with the weights of `expected_calibration_error`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
@@ -52,16 +52,17 @@ def net_benefit(
     See Also
     --------
     calibrant.plots.DecisionCurveDisplay : Plot of net benefit against the threshold.
-    cutoff_calibration_error : Bound of what another threshold could gain.
+    cutoff_calibration_error : Bound on the benefit of moving the threshold.
 
     Notes
     -----
     .. math:: \frac{\text{TP}}{n} - \frac{\text{FP}}{n} \frac{t}{1 - t}
 
-    with TP and FP the rows with and without the event whose probability is at least t. A
-    probability of exactly 0 is never acted on, not even at t = 0. These are the conventions of the
-    package dcurves. With calibrated probabilities, the threshold t = cost of an unnecessary action
-    / (this cost + benefit of a necessary one) is the best threshold. O(n log m).
+    TP and FP are the numbers of rows with and without the event whose probability is at least t. A
+    row with a probability of exactly 0 never leads to an action, not even at t = 0. These are the
+    conventions of the package dcurves. Let C be the cost of an unnecessary action and B the benefit
+    of a necessary action. With calibrated probabilities, t = C / (C + B) is the best threshold. The
+    cost is O(n log m).
 
     References
     ----------
@@ -79,7 +80,7 @@ def net_benefit(
 
 
 def acted_on(claims: Claims, thresholds: FloatArray) -> FloatArray:
-    """Shares of rows that reach each threshold, with and without the event, (2, m)."""
+    """Return the shares of rows that reach each threshold, with and without the event, (2, m)."""
     order = np.argsort(thresholds)
     ordered, n_steps = thresholds[order], len(thresholds) + 1
 
@@ -109,7 +110,7 @@ def _check_thresholds(thresholds: Any) -> FloatArray:
 
 
 def event_rate(claims: Claims) -> float:
-    """Share of the rows with the event, averaged over the claims."""
+    """Return the share of the rows with the event, averaged over the claims."""
 
     def hits(block: ClaimBlock, weight: FloatArray) -> Any:
         return weight[block.hit // block.score.shape[1]].sum()

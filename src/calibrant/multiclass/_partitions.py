@@ -16,7 +16,7 @@ from calibrant._typing import FloatArray, IntArray
 # Scores in units of 1 / resolution are rounded to this many decimals, to undo round-off.
 _GRID_DECIMALS = 9
 
-# Number of rows that a cut inspects first. If this number is too small, it is multiplied by four.
+# Number of rows that a cut inspects first. A cut that needs more rows quadruples this number.
 _FIRST_LOOK = 256
 
 # Largest number of directions for which the order of the rows is stored, which takes 16 bytes per
@@ -134,7 +134,7 @@ class ProjectionPartition:
         return len(self.thresholds) + 1
 
     def assign(self, u: FloatArray) -> IntArray:
-        """Return the bin of each row: the first over all directions, by binary search in each."""
+        """Return the first bin that contains each row, by a binary search per direction."""
         place = np.full(len(u), self.n_bins - 1, dtype=np.intp)
         every = np.arange(len(u))
         for direction, highest, bins in self._searches:
@@ -144,11 +144,11 @@ class ProjectionPartition:
 
     @cached_property
     def _searches(self) -> list[tuple[FloatArray, FloatArray, IntArray]]:
-        """For each direction: the direction, its thresholds in increasing order, and their bins."""
+        """Directions with their thresholds in increasing order, and the bins of the thresholds."""
         return [
             (
                 self.directions[bins[0]],
-                # If a threshold is below an earlier one of the same direction, its bin is empty.
+                # If an earlier threshold of the same direction is higher, the bin is empty.
                 np.maximum.accumulate(self.thresholds[bins]),
                 np.append(bins, self.n_bins - 1),
             )
@@ -161,9 +161,10 @@ def fit_projections(
 ) -> tuple[ProjectionPartition, FloatArray]:
     r"""Cut off :math:`\lfloor (n+1)/B \rfloor` rows in each direction (algorithm 10).
 
-    The last row of each cut is its threshold. Also returns the weight of each row in the estimates.
-    The row of a threshold has weight zero. If several rows tie at the threshold, they lose the
-    weight of one row together. If weights are not integers, bins have equal total weights.
+    The last row of each cut defines its threshold. The function also returns the weight of each row
+    in the estimates. The row of a threshold has weight zero. If several rows tie at the threshold,
+    their total weight decreases by the weight of one row. If weights are not integers, bins have
+    equal total weights.
     """
     kept = np.array(weight, dtype=np.float64)
     total, n_bins = kept.sum(), len(directions) + 1
@@ -178,7 +179,8 @@ def fit_projections(
 class _Cuts:
     """The remaining rows, sorted along each direction.
 
-    All cuts in the same direction together read its rows once. Each cut updates ``kept``.
+    Cuts in the same direction share one sorted order, so together they read each row once. Each cut
+    updates the weights ``kept``.
     """
 
     def __init__(self, u: FloatArray, kept: FloatArray, directions: FloatArray) -> None:
@@ -199,7 +201,7 @@ class _Cuts:
                 self.orders.append((rows[order], along[order]))
 
     def threshold(self, b: int, reached: float) -> float:
-        """Return the threshold of cut ``b``, with a weight of ``reached`` at or below it.
+        """Return the threshold of cut ``b``. Rows up to it have the weight ``reached``.
 
         Returns -inf if no row remains.
         """
@@ -246,7 +248,7 @@ class _Cuts:
 
 
 def _by_direction(directions: FloatArray) -> list[IntArray]:
-    """Group bins by direction, in their order."""
+    """Group bins with equal directions, and keep the order of the bins."""
     if not len(directions):
         return []
     group = np.unique(directions, axis=0, return_inverse=True)[1].ravel()
@@ -257,8 +259,8 @@ def _by_direction(directions: FloatArray) -> list[IntArray]:
 def _along(u: FloatArray, direction: FloatArray, rows: IntArray) -> FloatArray:
     """Return ``u[rows] @ direction``, summed column by column.
 
-    The sum of a row does not depend on other rows. BLAS may round a row differently in another
-    block.
+    The sum of a row does not depend on other rows. A BLAS product may round a row differently if
+    the block of rows changes.
     """
     out = np.zeros(rows.size)
     for column in np.flatnonzero(direction):

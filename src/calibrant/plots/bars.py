@@ -1,4 +1,4 @@
-"""Bar plots of selected hyperparameters and of errors per class."""
+"""Bar plots of selected hyperparameters and of calibration errors per class."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HATCHES = (None, "////", "....", "xxxx")
 
 @dataclass(eq=False, repr=False)
 class ChoiceDisplay(AxesDisplay):
-    """Bar plot of how often each value of a hyperparameter was selected.
+    """Bar plot of the number of times that each hyperparameter value was selected.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ChoiceDisplay(AxesDisplay):
 
     See Also
     --------
-    calibrant.DirichletCalibration : Selects its penalties by cross-validation.
+    calibrant.DirichletCalibration : Select the penalty strength by cross-validation.
 
     References
     ----------
@@ -62,7 +62,10 @@ class ChoiceDisplay(AxesDisplay):
         values = sorted(counts) if grid is None else list(grid)
         missing = [value for value in counts if value not in values]
         if missing:
-            raise ValueError(f"{missing[0]!r} was chosen but is not in the grid {values}")
+            raise ValueError(
+                f"{missing[0]!r} was selected but is not in the grid {values}. Pass "
+                "grid=None, or add the value to the grid."
+            )
         return cls(values, np.array([counts[value] for value in values]), name)
 
     def plot(self, ax: Any = None) -> Self:
@@ -82,16 +85,17 @@ class ChoiceDisplay(AxesDisplay):
 
 @dataclass(eq=False, repr=False)
 class ClassErrorDisplay(GridDisplay):
-    """Calibration error per class of one or several models, with the share of rows below.
+    """Bar plot of the calibration error per class, for one or several models.
 
-    Use `from_predictions` and `plot`.
+    Use `from_predictions` and `plot`. A second panel shows the share of rows per class.
 
     Parameters
     ----------
     names : sequence of str
         Names of the classes (claims).
     errors : dict of str to array of shape (n_claims,)
-        ECE among the rows of each class, one array per model. NaN for a class without rows.
+        Expected calibration error (ECE) among the rows of each class, with one array per model. The
+        error is NaN for a class without rows.
     share : array of shape (n_claims,)
         Share of the rows of each class.
     notion : str
@@ -183,10 +187,10 @@ def _claim_errors(table: BinTable) -> FloatArray:
 
 
 def _claim_shares(table: BinTable, notion: Notion) -> FloatArray:
-    """Shares of the predicted classes, or of the true classes for class-wise calibration.
+    """Return the shares of the predicted classes, or of the true classes.
 
-    For class-wise calibration, every row belongs to all classes, so shares are those of the true
-    classes.
+    For class-wise calibration, every row belongs to all claims, so the shares of the true classes
+    are used.
     """
     rows = table.claim_weight
     return rows / rows.sum() if notion.splits_by_label else table.outcome.sum(axis=1) / rows

@@ -19,7 +19,7 @@ _STYLES = {
     "none": (BLUE, "D"),
     "few rows": (GREY, "v"),
 }
-"""Color and marker by the kind of a group."""
+"""Color and marker of each kind of group."""
 
 
 @dataclass(eq=False, repr=False)
@@ -32,7 +32,7 @@ class GroupDisplay(AxesDisplay):
     Parameters
     ----------
     groups : GroupedEvaluation
-        From ``calibrant.evaluate(..., by=...)``.
+        Result of ``calibrant.evaluate(..., by=...)``.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class GroupDisplay(AxesDisplay):
 
     See Also
     --------
-    calibrant.evaluate : Computes the groups with ``by=...``.
+    calibrant.evaluate : Evaluate groups with ``by=...``.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class Ascendable(Protocol):
         """Return the posterior at a mean. Its value is -inf outside the domain."""
 
     def gradient(self, posterior: Posterior) -> FloatArray:
-        """Derivative with respect to the mean."""
+        """Return the derivative with respect to the mean."""
 
 
 def ascend(
@@ -79,7 +79,7 @@ def _append_secant(
 
 
 def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) -> FloatArray:
-    """Multiply the corrected inverse Hessian by the gradient: the two loops of L-BFGS."""
+    """Multiply the corrected inverse Hessian by the gradient, with the two loops of L-BFGS."""
     left = slope.copy()
     shares = []
     for secant in reversed(secants):

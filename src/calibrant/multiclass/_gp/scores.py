@@ -17,7 +17,7 @@ from calibrant.multiclass._gp.bound import ScaledRows
 # scores have a larger slope, the maximum is their slope. A steeper function is practically a step
 # function.
 _STEEPEST = 30.0
-# Number of cells of the histogram: several hundred for each of the ten inducing inputs.
+# Number of cells of the histogram, several hundred per inducing input by default.
 _CELLS = 4096
 # Share of inducing inputs that are spread uniformly. Uniform inputs cover the ends of the range
 # even if most scores are equal.

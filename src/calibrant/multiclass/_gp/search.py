@@ -101,7 +101,7 @@ def fit_evidence(
 
 
 def _outcome(result: scipy.optimize.OptimizeResult, limits: scipy.optimize.Bounds) -> Outcome:
-    """Convert the status of L-BFGS-B: 1 is an iteration limit, 2 a failed line search.
+    """Convert the status of L-BFGS-B, where 1 is an iteration limit and 2 a failed line search.
 
     The line search also fails at an optimum in a corner of the limits, where no step is left.
     """
@@ -148,7 +148,7 @@ def _packed(inducing: InducingInputs) -> FloatArray:
 def _search(
     profile: _Profile, start: FloatArray, limits: scipy.optimize.Bounds
 ) -> tuple[scipy.optimize.OptimizeResult, int]:
-    """Run L-BFGS-B, and restart it if its line search fails.
+    """Run L-BFGS-B, and restart the search if its line search fails.
 
     The line search can fail because m has moved to another mode.
     """
