@@ -91,20 +91,23 @@ def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:
     n_light = (mass <= 1).sum(axis=1)
     heavy = n_light.copy()
     kept, other = np.ones_like(mass), np.tile(np.arange(n_slots), (n_rows, 1))
-    every = np.arange(n_rows)
-    current = order[every, np.minimum(heavy, n_slots - 1)]
-    left = mass[every, current]
+    all_rows = np.arange(n_rows)
+    current = order[all_rows, np.minimum(heavy, n_slots - 1)]
+    remainder = mass[all_rows, current]
     for _ in range(n_slots):
-        gives = (heavy < n_slots) & (left > 1) & (light < n_light)
+        gives = (heavy < n_slots) & (remainder > 1) & (light < n_light)
         rows = np.flatnonzero(gives)
         slot = order[rows, light[rows]]
         kept[rows, slot], other[rows, slot] = mass[rows, slot], current[rows]
-        left[rows] += mass[rows, slot] - 1
+        remainder[rows] += mass[rows, slot] - 1
         light[rows] += 1
         rows = np.flatnonzero(~gives & (heavy < n_slots - 1))
         heavy[rows] += 1
         following = order[rows, heavy[rows]]
-        kept[rows, current[rows]], other[rows, current[rows]] = np.minimum(left[rows], 1), following
-        left[rows] += mass[rows, following] - 1
+        kept[rows, current[rows]], other[rows, current[rows]] = (
+            np.minimum(remainder[rows], 1),
+            following,
+        )
+        remainder[rows] += mass[rows, following] - 1
         current[rows] = following
     return kept, other

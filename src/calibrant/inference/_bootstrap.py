@@ -149,13 +149,13 @@ def bootstrap_interval(
     losses = SCORES[function.name].losses(proba, y) if _is_score(function) else None
     generator = np.random.default_rng(rng)
     if losses is not None and groups is None:
-        drawn = _resample_means(losses, n_resamples, generator, progress)
+        resamples = _resample_means(losses, n_resamples, generator, progress)
     elif losses is not None:
-        drawn = _resample(_mean_of(losses), n_resamples, draw, generator, progress)
+        resamples = _resample(_mean_of(losses), n_resamples, draw, generator, progress)
     else:
         measure = _measure_of(function, y, proba)
-        drawn = _resample(measure, n_resamples, draw, generator, progress)
-    return _interval(metric, estimate, drawn, losses, draw, proba, level)
+        resamples = _resample(measure, n_resamples, draw, generator, progress)
+    return _interval(metric, estimate, resamples, losses, draw, proba, level)
 
 
 def _measure_of(function: Metric, y: IntArray, proba: FloatArray) -> Callable[[IntArray], float]:
@@ -259,11 +259,11 @@ def _spread_note(losses: FloatArray | None, error: float) -> str:
     if losses is None:
         return ""
     spread = np.sort((losses - losses.mean()) ** 2)[::-1]
-    few = int(np.searchsorted(np.cumsum(spread), 0.5 * spread.sum())) + 1
-    if few > max(1, _FEW * len(losses)):
+    count = int(np.searchsorted(np.cumsum(spread), 0.5 * spread.sum())) + 1
+    if count > max(1, _FEW * len(losses)):
         return ""
     return (
-        f"{few} of {len(losses):,} rows contribute half of the variance, so the interval may be "
+        f"{count} of {len(losses):,} rows contribute half of the variance, so the interval may be "
         f"too low if such rows are underrepresented"
     )
 

@@ -42,9 +42,9 @@ class CellBinomials:
     def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
         """Counts of ``size`` draws, (size, n_cells)."""
         starts = np.flatnonzero(np.diff(self._place, prepend=-1))
-        each = generator.binomial(self._rows, self._score, size=(size, len(self._rows)))
+        hits = generator.binomial(self._rows, self._score, size=(size, len(self._rows)))
         drawn = np.zeros((size, self.n_cells))
-        drawn[:, self._place[starts]] = np.add.reduceat(each, starts, axis=1)
+        drawn[:, self._place[starts]] = np.add.reduceat(hits, starts, axis=1)
         return drawn
 
 

@@ -25,12 +25,12 @@ def confidence_gap(
     check_level(level)
     top = proba.max(axis=1)
     difference = top - (proba.argmax(axis=1) == y)
-    each = np.ones(len(y)) if weight is None else effective_weights(np.asarray(weight))
-    rows, gap = float(each.sum()), float(np.average(difference, weights=each))
+    weights = np.ones(len(y)) if weight is None else effective_weights(np.asarray(weight))
+    rows, gap = float(weights.sum()), float(np.average(difference, weights=weights))
     # A single row has no variance, so use the largest possible variance of differences in [-1,
     # 1].
-    spread = float(each @ (difference - gap) ** 2 / (rows - 1)) if rows > 1 else 1.0
-    expected = float(np.average(top * (1 - top), weights=each))
+    spread = float(weights @ (difference - gap) ** 2 / (rows - 1)) if rows > 1 else 1.0
+    expected = float(np.average(top * (1 - top), weights=weights))
     return gap_interval(rows, gap, spread, expected, level)
 
 

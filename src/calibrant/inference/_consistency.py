@@ -165,11 +165,11 @@ def consistency_test(
             metric, statistic, resampled, count_null.hypothesis, claims.n_rows, guarantee
         )
     proba, y, weight, names = check_rows(y_true, y_prob, sample_weight, classes, inputs)
-    chosen = _with_options(as_metric(metric), notion, weight, names, n_bins)
-    binned_options = chosen.binned_options
+    bound_metric = _with_options(as_metric(metric), notion, weight, names, n_bins)
+    binned_options = bound_metric.binned_options
     null: _CountNull | _LabelNull
     if binned_options is None or not (weight == 1).all():
-        null = _LabelNull(proba, chosen, LabelDraws(proba))
+        null = _LabelNull(proba, bound_metric, LabelDraws(proba))
         statistic = null.metric(y, proba)
     else:
         null = _CountNull.of(proba, y, weight, {"n_bins": n_bins, **binned_options})
@@ -315,5 +315,5 @@ def _resample(
         for part in parts:
             yield null.draw(generator, part.stop - part.start)
 
-    drawn = tracked(errors(), total=len(parts), description="Resampling", progress=progress)
-    return np.array([value for values in drawn for value in values])
+    portions = tracked(errors(), total=len(parts), description="Resampling", progress=progress)
+    return np.array([value for values in portions for value in values])

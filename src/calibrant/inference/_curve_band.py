@@ -170,9 +170,9 @@ def calibration_band(
     proba, y, weight, names = check_rows(
         y_true, y_prob, sample_weight, classes, inputs, only_equal="A calibration band"
     )
-    chosen = as_notion(notion).bound(names)
-    claim = only_claim(chosen, chosen.claims(proba, y, weight))
-    return band_of_claim(claim, level, n_groups, chosen.name)
+    kind = as_notion(notion).bound(names)
+    claim = only_claim(kind, kind.claims(proba, y, weight))
+    return band_of_claim(claim, level, n_groups, kind.name)
 
 
 def band_of_claim(claim: Claim, level: float, n_groups: int, name: str) -> CalibrationBand:

@@ -146,19 +146,21 @@ def debiased_interval(
     True
     """
     check_level(level)
-    chosen = as_notion(notion)
-    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
+    kind = as_notion(notion)
+    claims, _ = claims_of(kind, y_true, y_prob, sample_weight, classes, inputs=inputs)
     claims = claims.effective()
     table = bin_table(
         claims, n_bins=n_bins, strategy=strategy, bins=bins, rows_per_bin=_ROWS_PER_BIN
     )
     result = _error_limits(claims, table, level)
     if claims.n_labels > 1:
-        whole = replace(claims, n_labels=1)
-        merged = bin_table(whole, n_bins=n_bins, strategy="quantile", rows_per_bin=_ROWS_PER_BIN)
-        result = result.at_least(_error_limits(whole, merged, level))
+        unsplit_claims = replace(claims, n_labels=1)
+        unsplit_table = bin_table(
+            unsplit_claims, n_bins=n_bins, strategy="quantile", rows_per_bin=_ROWS_PER_BIN
+        )
+        result = result.at_least(_error_limits(unsplit_claims, unsplit_table, level))
     return Interval(
-        quantity=f"debiased L2 calibration error, {chosen.name}",
+        quantity=f"debiased L2 calibration error, {kind.name}",
         estimate=result.estimate,
         low=result.low,
         high=result.high,
@@ -217,8 +219,8 @@ def _estimate(table: BinTable) -> float:
     shape = table.n_quantities, table.n_labels
     square = np.maximum(table.debiased_square.reshape(shape).sum(axis=1), 0.0)
     counted = table.counted_weight.reshape(shape).sum(axis=1)
-    each = square[counted > 0] / counted[counted > 0]
-    return float(each.mean()) ** 0.5 if each.size else float("nan")
+    means = square[counted > 0] / counted[counted > 0]
+    return float(means.mean()) ** 0.5 if means.size else float("nan")
 
 
 def _hidden_variances(table: BinTable, quantile: float) -> tuple[float, float]:
@@ -243,9 +245,9 @@ def _hidden_variances(table: BinTable, quantile: float) -> tuple[float, float]:
 
 def _largest_uncounted(table: BinTable) -> float:
     """Largest possible sum of squared errors of rows that are alone in their bin."""
-    alone = (table.weight > 0) & (table.weight < 2)
-    score = table.score[alone] / table.weight[alone]
-    return float(table.weight[alone] @ np.maximum(score, 1 - score) ** 2)
+    is_alone = (table.weight > 0) & (table.weight < 2)
+    score = table.score[is_alone] / table.weight[is_alone]
+    return float(table.weight[is_alone] @ np.maximum(score, 1 - score) ** 2)
 
 
 def _is_sparse(table: BinTable) -> bool:

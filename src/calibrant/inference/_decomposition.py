@@ -200,13 +200,13 @@ def score_decomposition(
     data = check_predictions(
         y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )
-    chosen = as_notion(notion).bound(data.classes)
+    kind = as_notion(notion).bound(data.classes)
     pairs = paired_scores(data, calibrator, score=score, inputs=inputs, cv=cv, rng=rng)
     value, refinement = pairs.mean(pairs.before), pairs.mean(pairs.after)
     proba = data.scores if inputs == "proba" else as_proba(data.scores, inputs)
-    names = chosen.claim_names([str(label) for label in data.classes.tolist()])
-    claims = _corp(chosen.claims(proba, data.y, data.weight), _CLAIM_SCORES[score], names)
-    return ScoreDecomposition(score, value, value - refinement, refinement, chosen.name, claims)
+    names = kind.claim_names([str(label) for label in data.classes.tolist()])
+    claims = _corp(kind.claims(proba, data.y, data.weight), _CLAIM_SCORES[score], names)
+    return ScoreDecomposition(score, value, value - refinement, refinement, kind.name, claims)
 
 
 def _brier_sum(score: FloatArray, total: FloatArray, hits: FloatArray) -> float:

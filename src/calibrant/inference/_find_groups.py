@@ -189,14 +189,14 @@ def find_groups(
     order = np.random.default_rng(as_seed(random_state) or 0).permutation(len(score))
     search, test = order[: len(order) // 2], order[len(order) // 2 :]
     residual = score - outcome
-    found = []
+    groups = []
     for conditions in _candidates(table[search], residual[search], features, max_depth, min_rows):
         rows = test[_hold(table[test], conditions, features)]
         group = _tested(conditions, score[rows], outcome[rows], level)
         if group is None or group.gap_low <= 0 <= group.gap_high:
             break
-        found.append(group)
-    return tuple(found)
+        groups.append(group)
+    return tuple(groups)
 
 
 def _top_claims(
@@ -250,9 +250,9 @@ def _text(column: AnyArray) -> AnyArray:
 def _encode(X: Any, features: Sequence[_Feature]) -> FloatArray:
     """Return numbers and indicators, (n, features). Medians replace missing numbers."""
     columns = _columns(X)
-    absent = [feature.column for feature in features if feature.column not in columns]
-    if absent:
-        raise ValueError(f"X has no column {absent[0]!r}. Pass all columns of the search.")
+    absent_columns = [feature.column for feature in features if feature.column not in columns]
+    if absent_columns:
+        raise ValueError(f"X has no column {absent_columns[0]!r}. Pass all columns of the search.")
     parts = []
     for feature in features:
         column = columns[feature.column]
@@ -294,13 +294,15 @@ def _candidates(
     count, mean = tree.n_node_samples, tree.value[:, 0, 0]
     evidence = np.abs(mean) * np.sqrt(count / np.maximum(tree.impurity, np.finfo(float).tiny))
     paths = _paths(tree.children_left.tolist(), tree.children_right.tolist())
-    taken: list[tuple[tuple[int, bool], ...]] = []
+    selected_paths: list[tuple[tuple[int, bool], ...]] = []
     for node in np.argsort(-evidence, kind="stable").tolist():
         path = paths[node]
-        is_nested = any(_is_prefix(path, other) or _is_prefix(other, path) for other in taken)
+        is_nested = any(
+            _is_prefix(path, other) or _is_prefix(other, path) for other in selected_paths
+        )
         if not path or is_nested or evidence[node] < _LEAST_EVIDENCE:
             continue
-        taken.append(path)
+        selected_paths.append(path)
         yield tuple(
             _Condition(features[tree.feature[at]], is_larger, float(tree.threshold[at]))
             for at, is_larger in path
@@ -351,12 +353,14 @@ def _describe(conditions: Sequence[_Condition]) -> str:
     """Describe the conditions in words. Conditions on the same feature are joined."""
     parts = []
     # A condition "column = value" implies "column is not other", so omit the latter.
-    fixed = {c.feature.column for c in conditions if c.feature.value is not None and c.is_larger}
-    kept = [c for c in conditions if c.is_larger or c.feature.column not in fixed]
-    for feature in dict.fromkeys(condition.feature for condition in kept):
-        same = [condition for condition in conditions if condition.feature == feature]
-        low = [condition.threshold for condition in same if condition.is_larger]
-        high = [condition.threshold for condition in same if not condition.is_larger]
+    fixed_columns = {
+        c.feature.column for c in conditions if c.feature.value is not None and c.is_larger
+    }
+    relevant = [c for c in conditions if c.is_larger or c.feature.column not in fixed_columns]
+    for feature in dict.fromkeys(condition.feature for condition in relevant):
+        feature_conditions = [condition for condition in conditions if condition.feature == feature]
+        low = [condition.threshold for condition in feature_conditions if condition.is_larger]
+        high = [condition.threshold for condition in feature_conditions if not condition.is_larger]
         if feature.value is not None:
             parts.append(f"{feature.column} {'=' if low else 'is not'} {feature.value}")
         elif low and high:

@@ -152,11 +152,11 @@ class Gain(AsText):
 
     def sentence(self, method: str | None = None) -> str:
         """State the finding and the numbers. ``method`` names the calibrator."""
-        name, named = self._score_name, "" if method is None else f" by {method}"
+        name, suffix = self._score_name, "" if method is None else f" by {method}"
         findings = {
-            "good": f"Calibration{named} helps",
-            "bad": f"Calibration{named} increases the {name}, so keep the original probabilities",
-            "mixed": f"No significant effect of calibration{named} was detected",
+            "good": f"Calibration{suffix} helps",
+            "bad": f"Calibration{suffix} increases the {name}, so keep the original probabilities",
+            "mixed": f"No significant effect of calibration{suffix} was detected",
         }
         return f"{findings[self.conclusion]}: {self.numbers}."
 

@@ -128,20 +128,20 @@ def kernel_test(
     proba, y, weight, names = check_rows(
         y_true, y_prob, sample_weight, classes, inputs, only_equal="The kernel test"
     )
-    chosen = as_notion(notion, vectors=True).bound(names)
+    kind = as_notion(notion, vectors=True).bound(names)
     if len(y) < 2:
         raise ValueError(
             "The kernel test compares pairs of rows, so it needs at least 2 rows, got 1. Pass more "
             "rows."
         )
-    parts = list(residual_parts(chosen, proba, y, weight, bandwidth))
+    parts = list(residual_parts(kind, proba, y, weight, bandwidth))
     if method == "block":
-        return _block_test(parts, chosen, len(y), block_size)
-    null = _WildNull() if method == "wild" else _LabelNull.of(chosen, proba, y, weight)
+        return _block_test(parts, kind, len(y), block_size)
+    null = _WildNull() if method == "wild" else _LabelNull.of(kind, proba, y, weight)
     statistic = sum(share * part.estimate() for share, part in parts)
     resampled = _resample(parts, null, np.random.default_rng(rng), len(y), n_resamples, progress)
     return CalibrationTestResult(
-        test=f"kernel test, {chosen.name}, {method}",
+        test=f"kernel test, {kind.name}, {method}",
         statistic=float(statistic),
         p_value=monte_carlo_p_value(statistic, resampled),
         null=null.hypothesis,
@@ -269,8 +269,8 @@ def _resample(
             estimates = null.draw(generator, n_rows, block.stop - block.start)
             yield np.sum([share * estimates(part) for share, part in parts], axis=0)
 
-    drawn = tracked(errors(), total=len(blocks), description="Resampling", progress=progress)
-    return np.concatenate(list(drawn))
+    portions = tracked(errors(), total=len(blocks), description="Resampling", progress=progress)
+    return np.concatenate(list(portions))
 
 
 def _block_test(
@@ -291,12 +291,14 @@ def _block_test(
             f"method='block' needs two blocks or more, but {n_rows} rows are less than twice "
             f"block_size={size}. Pass block_size={n_rows // 2} or method='resampling'."
         )
-    whole = n_rows // size  # omit an incomplete block, because its estimate has another variance
-    each = np.sum([share * part.block_estimates(size)[0][:whole] for share, part in parts], axis=0)
+    n_blocks = n_rows // size  # omit an incomplete block, because its estimate has another variance
+    estimates = np.sum(
+        [share * part.block_estimates(size)[0][:n_blocks] for share, part in parts], axis=0
+    )
     return CalibrationTestResult(
         test=f"kernel test, {notion.name}, blocks of {size} rows",
-        statistic=float(each.mean()),
-        p_value=_one_sided_t(each),
+        statistic=float(estimates.mean()),
+        p_value=_one_sided_t(estimates),
         null=_WildNull.hypothesis,
         guarantee="asymptotic",
         n_samples=n_rows,

@@ -123,14 +123,14 @@ def calibration_line(
     (True, True)
     """
     check_level(level)
-    chosen = as_notion(notion)
-    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
-    claim = only_claim(chosen, claims)
+    kind = as_notion(notion)
+    claims, _ = claims_of(kind, y_true, y_prob, sample_weight, classes, inputs=inputs)
+    claim = only_claim(kind, claims)
     line = fit_line(claim)
     return CalibrationLine(
-        _slope(claim, line, level, chosen.name),
-        _intercept(claim, level, chosen.name),
-        _cox_test(claim, line, chosen.name),
+        _slope(claim, line, level, kind.name),
+        _intercept(claim, level, kind.name),
+        _cox_test(claim, line, kind.name),
     )
 
 

@@ -149,8 +149,8 @@ def rows_needed(
     check_share(power, "power")
     check_share(alpha, "alpha")
     rows = tempered_rows(y_prob, inputs, sample_weight)
-    at = _temperature_of(rows, temperature, gap)
-    moments = rows.moments(at)
+    target = _temperature_of(rows, temperature, gap)
+    moments = rows.moments(target)
     z_alpha, z_power = ndtri(1 - alpha / 2), ndtri(power)
     root = z_alpha * np.sqrt(moments.null_variance) + z_power * np.sqrt(moments.variance)
     if moments.shift == 0:
@@ -159,7 +159,7 @@ def rows_needed(
             "them and cannot be detected. Pass probabilities that vary."
         )
     n_rows = max(1, int(np.ceil((root / moments.shift) ** 2)))
-    return _result(rows, at, n_rows, power, alpha)
+    return _result(rows, target, n_rows, power, alpha)
 
 
 def detectable_error(
@@ -212,12 +212,12 @@ def detectable_error(
     rows = tempered_rows(y_prob, inputs, sample_weight)
     count = rows.n_rows if n_rows is None else float(check_count(n_rows, "n_rows"))
 
-    def lacking(log_temperature: float) -> float:
+    def missing_power(log_temperature: float) -> float:
         return power - rows.moments(float(np.exp(log_temperature))).power(count, alpha)
 
-    found = _root(lacking, float(np.log(_HIGHEST)))
-    at = np.inf if found is None else float(np.exp(found))
-    return _result(rows, at, max(1, round(count)), power, alpha)
+    root = _root(missing_power, float(np.log(_HIGHEST)))
+    temperature = np.inf if root is None else float(np.exp(root))
+    return _result(rows, temperature, max(1, round(count)), power, alpha)
 
 
 def _temperature_of(rows: TemperedRows, temperature: float | None, gap: float | None) -> float:
@@ -228,25 +228,25 @@ def _temperature_of(rows: TemperedRows, temperature: float | None, gap: float | 
             "temperature=1.25."
         )
     if gap is None:
-        at = _DEFAULT_TEMPERATURE if temperature is None else temperature
-        if not (0 < at < np.inf and at != 1):
+        target = _DEFAULT_TEMPERATURE if temperature is None else temperature
+        if not (0 < target < np.inf and target != 1):
             raise ValueError(
-                f"temperature must be positive, finite and other than 1, got {at!r}. For example, "
-                f"pass temperature=1.25 to detect overconfidence."
+                f"temperature must be positive, finite and other than 1, got {target!r}. For "
+                f"example, pass temperature=1.25 to detect overconfidence."
             )
-        return at
+        return target
     sign = 1.0 if gap > 0 else -1.0
     end = float(np.log(_HIGHEST))
-    found = None
+    root = None
     if gap != 0:
-        found = _root(lambda size: abs(gap) - sign * rows.gap(float(np.exp(sign * size))), end)
-    if found is None:
+        root = _root(lambda size: abs(gap) - sign * rows.gap(float(np.exp(sign * size))), end)
+    if root is None:
         low, high = rows.gap(1 / _HIGHEST), rows.gap(_HIGHEST)
         raise ValueError(
             f"gap must be between {low:.3g} and {high:.3g} and other than 0 for these "
             f"probabilities, got {gap!r}. For example, pass gap={high / 10:.2g}."
         )
-    return float(np.exp(sign * found))
+    return float(np.exp(sign * root))
 
 
 def _root(lacking: Callable[[float], float], end: float) -> float | None:

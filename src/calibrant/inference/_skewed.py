@@ -61,8 +61,8 @@ def spread_of(values: FloatArray, groups: Sequence[IntArray] | None = None) -> S
     """Estimate the spread of the mean of independent rows, or of independent groups of rows."""
     residual = values - values.mean()
     if groups is not None:
-        each = np.array([residual[rows].sum() for rows in groups])
-        residual = each * (len(groups) / len(values))
+        sums = np.array([residual[rows].sum() for rows in groups])
+        residual = sums * (len(groups) / len(values))
     n = len(residual)
     variance = float(np.mean(residual**2))
     return Spread((variance / n) ** 0.5, _skewness(variance, float(np.mean(residual**3))), n)

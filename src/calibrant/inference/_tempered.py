@@ -99,6 +99,6 @@ def tempered_rows(
     weight = effective_weights(check_weight(sample_weight, len(proba)))
     n_rows = float(weight.sum())
     step = -(-proba.size // _MOST_ELEMENTS)
-    some, each = np.asarray(proba[::step], dtype=np.float64), weight[::step]
-    u = log_floored(some, TINY)
-    return TemperedRows(u, some, some.argmax(axis=1), each / each.sum(), n_rows)
+    subset, weights = np.asarray(proba[::step], dtype=np.float64), weight[::step]
+    u = log_floored(subset, TINY)
+    return TemperedRows(u, subset, subset.argmax(axis=1), weights / weights.sum(), n_rows)

@@ -80,8 +80,8 @@ class ValidityCurve(ShortRepr):
         }
 
     def __str__(self) -> str:
-        shown = ", ".join(f"V({e:g}) = {self(e):.3f}" for e in (0.01, 0.02, 0.05, 0.1))
-        return f"validity, {self.notion}: {shown}"
+        values = ", ".join(f"V({e:g}) = {self(e):.3f}" for e in (0.01, 0.02, 0.05, 0.1))
+        return f"validity, {self.notion}: {values}"
 
 
 def validity_curve(
@@ -167,10 +167,10 @@ def validity_curve(
     >>> curve(0.3), curve(0.4)
     (0.0, 1.0)
     """
-    chosen = as_notion(notion, vectors=True)
-    if chosen.is_binary:
+    kind = as_notion(notion, vectors=True)
+    if kind.is_binary:
         claims, _ = claims_of(
-            chosen, y_true, y_prob, sample_weight, classes, y_pred=y_pred, inputs=inputs
+            kind, y_true, y_prob, sample_weight, classes, y_pred=y_pred, inputs=inputs
         )
         table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
         gap, share = table.gap, table.share
@@ -181,12 +181,12 @@ def validity_curve(
             "y_pred is only allowed for binary types of calibration, but notion='canonical' is "
             "about whole vectors. Remove y_pred, or pass notion='top-label'."
         )
-    at = (
+    epsilons = (
         _steps(gap, share)
         if epsilon is None
         else np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
     )
-    return ValidityCurve(chosen.name, at, _validity(at, gap, share), gap, share)
+    return ValidityCurve(kind.name, epsilons, _validity(epsilons, gap, share), gap, share)
 
 
 def _steps(gap: FloatArray, share: FloatArray) -> FloatArray:
@@ -196,11 +196,13 @@ def _steps(gap: FloatArray, share: FloatArray) -> FloatArray:
 def _validity(epsilon: FloatArray, gap: FloatArray, share: FloatArray) -> FloatArray:
     """Compute the share of the cells whose gap is at most epsilon."""
     order = np.argsort(gap, axis=None)
-    reached = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
+    cumulative_share = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
     # A gap that equals epsilon up to round-off counts as at most epsilon.
     place = np.searchsorted(gap.ravel()[order], epsilon + ROUND_OFF, side="right")
     empty = np.full(place.shape, np.nan)
-    return np.divide(reached[place], reached[-1], out=empty, where=reached[-1] > 0)
+    return np.divide(
+        cumulative_share[place], cumulative_share[-1], out=empty, where=cumulative_share[-1] > 0
+    )
 
 
 def _vector_gaps(

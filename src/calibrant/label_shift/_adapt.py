@@ -202,10 +202,10 @@ def adapt(
     origin, target = _as_source_and_target(source, _arrange(target_proba, names))
     prior = origin.prior
     if target_prior is not None:
-        given = check_frequencies(target_prior, "target_prior", len(prior))
-        ratio = frequency_ratio(given, prior)
+        frequencies = check_frequencies(target_prior, "target_prior", len(prior))
+        ratio = frequency_ratio(frequencies, prior)
         proba = reweight(target, ratio)
-        return LabelShift(ratio, ratio, ratio, level, prior, given, proba, 1.0, names)
+        return LabelShift(ratio, ratio, ratio, level, prior, frequencies, proba, 1.0, names)
     information = _check_identifiable(target, prior)
     solution = _target_prior(target, prior, np.ones(len(target)))
     if not solution.converged:
@@ -275,11 +275,11 @@ def _rows_of(source: Any) -> int:
 
 
 def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
-    absent = np.flatnonzero(prior <= 0)
-    if absent.size:
+    absent_classes = np.flatnonzero(prior <= 0)
+    if absent_classes.size:
         raise ValueError(
-            f"class {int(absent[0])} has frequency zero in the source, so its frequency in the "
-            "target cannot be estimated. Remove its column."
+            f"class {int(absent_classes[0])} has frequency zero in the source, so its frequency in "
+            "the target cannot be estimated. Remove its column."
         )
     information = _information(target)
     if information * len(target) < _LEAST_INFORMATION:

@@ -105,17 +105,17 @@ def correct(
 def _ratio(source: Any, target: Any, sampling: Any, columns: AnyArray) -> FloatArray:
     """Return the factor of the probability of each class."""
     if sampling is None and source is not None and target is not None:
-        given, before = (
+        target_prior, source_prior = (
             check_frequencies(_in_order(values, name, columns), name, len(columns))
             for name, values in (("target", target), ("source", source))
         )
-        return frequency_ratio(given, before)
+        return frequency_ratio(target_prior, source_prior)
     if sampling is None or source is not None or target is not None:
-        passed = {"source": source, "target": target, "sampling": sampling}
-        listed = [name for name, value in passed.items() if value is not None]
+        arguments = {"source": source, "target": target, "sampling": sampling}
+        names = [name for name, value in arguments.items() if value is not None]
         raise TypeError(
             f"correct needs either source and target, or sampling alone, got "
-            f"{' and '.join(listed) or 'none of them'}. For example, pass source=[0.5, 0.5], "
+            f"{' and '.join(names) or 'none of them'}. For example, pass source=[0.5, 0.5], "
             f"target=[0.9, 0.1]."
         )
     return 1.0 / _check_factors(_in_order(sampling, "sampling", columns, missing=1.0), len(columns))
@@ -126,11 +126,17 @@ def _in_order(values: Any, name: str, columns: AnyArray, missing: float | None =
     if not isinstance(values, Mapping):
         return values
     labels = columns.tolist()
-    unknown = [key for key in values if key not in labels]
-    lacking = [] if missing is not None else [label for label in labels if label not in values]
-    if unknown or lacking:
-        problem = f"has the unknown labels {shortened(unknown, show=repr)}" if unknown else ""
-        problem = problem or f"lacks the labels {shortened(lacking, show=repr)}"
+    unknown_labels = [key for key in values if key not in labels]
+    missing_labels = (
+        [] if missing is not None else [label for label in labels if label not in values]
+    )
+    if unknown_labels or missing_labels:
+        problem = (
+            f"has the unknown labels {shortened(unknown_labels, show=repr)}"
+            if unknown_labels
+            else ""
+        )
+        problem = problem or f"lacks the labels {shortened(missing_labels, show=repr)}"
         raise ValueError(
             f"{name} {problem}, but the columns have the labels {shortened(labels, show=repr)}. "
             f"Pass classes=[...] with the labels of the columns, and {name} with these keys."

@@ -18,18 +18,18 @@ TINY = float(np.finfo(np.float64).tiny)
 
 def check_frequencies(values: Any, name: str, n_classes: int) -> FloatArray:
     """Return class frequencies that sum to one. ``name`` is the name of the parameter."""
-    given = np.asarray(values, dtype=np.float64)
-    if given.shape != (n_classes,):
+    frequencies = np.asarray(values, dtype=np.float64)
+    if frequencies.shape != (n_classes,):
         raise ValueError(
             f"{name} must have one frequency per class, shape ({n_classes},), got shape "
-            f"{given.shape}. Pass frequencies in the order of the columns."
+            f"{frequencies.shape}. Pass frequencies in the order of the columns."
         )
-    if not (given.min() >= 0 and abs(given.sum() - 1) <= _SUM_SLACK):
+    if not (frequencies.min() >= 0 and abs(frequencies.sum() - 1) <= _SUM_SLACK):
         raise ValueError(
-            f"{name} must be frequencies that sum to 1, got {given.tolist()}. Pass "
+            f"{name} must be frequencies that sum to 1, got {frequencies.tolist()}. Pass "
             f"{name}=counts / counts.sum()."
         )
-    return given / given.sum()
+    return frequencies / frequencies.sum()
 
 
 def frequency_ratio(target: FloatArray, source: FloatArray) -> FloatArray:
@@ -37,11 +37,11 @@ def frequency_ratio(target: FloatArray, source: FloatArray) -> FloatArray:
 
     A class that only occurs in the target raises ValueError.
     """
-    absent = np.flatnonzero((source <= 0) & (target > 0))
-    if absent.size:
+    absent_classes = np.flatnonzero((source <= 0) & (target > 0))
+    if absent_classes.size:
         raise ValueError(
-            f"class {int(absent[0])} has frequency zero in the source, so its probabilities cannot "
-            f"be adapted. Set its target frequency to 0."
+            f"class {int(absent_classes[0])} has frequency zero in the source, so its "
+            f"probabilities cannot be adapted. Set its target frequency to 0."
         )
     return np.divide(target, source, out=np.zeros(len(source)), where=target > 0)
 

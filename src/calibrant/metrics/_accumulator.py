@@ -108,8 +108,8 @@ class Evaluation:
         return as_frame(self.to_dict())
 
     def _repr_html_(self) -> str:
-        shown = [(entry.name, getattr(self, entry.name)) for entry in fields(self)]
-        return html_table([title(name), _shown(name, value)] for name, value in shown)
+        items = [(entry.name, getattr(self, entry.name)) for entry in fields(self)]
+        return html_table([title(name), _shown(name, value)] for name, value in items)
 
     def __str__(self) -> str:
         width = max(len(title(entry.name)) for entry in fields(self))
@@ -265,14 +265,14 @@ class MetricAccumulator:
         """Return a new accumulator with the rows of both accumulators."""
         if not isinstance(other, MetricAccumulator):
             return NotImplemented
-        both = MetricAccumulator(
+        total = MetricAccumulator(
             self.n_bins,
             self.classes,
             inputs=self.inputs,
             keep_top=self.keep_top,
             renormalize=self.renormalize,
         )
-        return both.merge(self).merge(other)
+        return total.merge(self).merge(other)
 
     def reset(self) -> MetricAccumulator:
         """Remove all rows, for example before the next epoch, and return self."""

@@ -230,9 +230,9 @@ def warn_if_pair(y_true: Any, y_prob: Any, classes: Any = None) -> None:
     """
     names = [getattr(data, "name", None) for data in (y_true, y_prob)]
     if is_pair(*names):
-        shown = " and ".join(repr(name) for name in names if name is not None)
+        text = " and ".join(repr(name) for name in names if name is not None)
         warn_data(
-            f"The name {shown} suggests confidences of answers that were correct or not, but the "
+            f"The name {text} suggests confidences of answers that were correct or not, but the "
             "scores are evaluated as probabilities of class 1. For confidences, call "
             "calibrant.evaluate_answers(correct, confidence)."
         )

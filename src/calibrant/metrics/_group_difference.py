@@ -85,8 +85,8 @@ class _Problem(NamedTuple):
     slopes_only: bool
 
     def cells(self, *, with_common: bool) -> Cells:
-        own = sparse.eye(self.n_groups, format="csr")
-        groups = sparse.hstack([np.ones((self.n_groups, 1)), own]) if with_common else own
+        identity = sparse.eye(self.n_groups, format="csr")
+        groups = sparse.hstack([np.ones((self.n_groups, 1)), identity]) if with_common else identity
         return Cells(sparse.csr_matrix(groups), self.slopes_only)
 
 
@@ -136,8 +136,8 @@ class _QuadraticForm(NamedTuple):
     def values(self, gradients: FloatArray) -> FloatArray:
         """Compute the statistics of gradients (resamples, groups, d)."""
         shared = gradients.sum(axis=1) @ self.total_inverse
-        away = gradients.transpose(1, 0, 2) - shared @ self.hessian  # (groups, resamples, d)
-        statistics: FloatArray = ((away @ self.factor) ** 2).sum(axis=(0, 2))
+        deviations = gradients.transpose(1, 0, 2) - shared @ self.hessian  # (groups, resamples, d)
+        statistics: FloatArray = ((deviations @ self.factor) ** 2).sum(axis=(0, 2))
         return statistics
 
 
@@ -163,16 +163,16 @@ def _drawn_gradients(
         y = np.zeros(uniform.shape, dtype=np.intp)
         for limit in cumulative:
             y += uniform >= limit
-        drawn = weight * u[np.arange(n_rows), y]
-        slopes = slope - _group_sums(drawn, group, problem.n_groups)
+        scores = weight * u[np.arange(n_rows), y]
+        slopes = slope - _group_sums(scores, group, problem.n_groups)
         if problem.slopes_only:
             yield slopes[:, :, None]
             continue
         size = problem.n_groups * n_classes
         place = (np.arange(n_draws)[:, None] * size + group * n_classes + y).ravel()
         counts = np.bincount(place, np.tile(weight, n_draws), n_draws * size)
-        kept = offsets - counts.reshape(n_draws, *offsets.shape)
-        yield np.concatenate([slopes[:, :, None], kept], axis=2)
+        offset_gradients = offsets - counts.reshape(n_draws, *offsets.shape)
+        yield np.concatenate([slopes[:, :, None], offset_gradients], axis=2)
 
 
 def _group_sums(values: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
@@ -222,8 +222,8 @@ def _held_out_losses(problem: _Problem, n_folds: int) -> FloatArray:
         held_out = fold == number
         train = rows.weighted(np.where(held_out, 0.0, rows.weight))
         effects = fit_effects(train, cells, strength, effects)
-        moved = effect_logits(u[held_out], cells.sums(effects)[group[held_out]])
-        gain[held_out] = _log_true(moved, rows.y[held_out]) - before[held_out]
+        logits = effect_logits(u[held_out], cells.sums(effects)[group[held_out]])
+        gain[held_out] = _log_true(logits, rows.y[held_out]) - before[held_out]
     return gain
 
 

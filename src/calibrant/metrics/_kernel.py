@@ -113,16 +113,16 @@ def kernel_calibration_error(
     0.003
     """
     check_option(estimator, "estimator", _ESTIMATORS)
-    chosen = as_notion(notion, vectors=True)
+    kind = as_notion(notion, vectors=True)
     proba, y, weight, names = predictions_for(
-        chosen, y_true, y_prob, sample_weight, classes, inputs=inputs
+        kind, y_true, y_prob, sample_weight, classes, inputs=inputs
     )
-    chosen = chosen.bound(names)
+    kind = kind.bound(names)
     if estimator == "unbiased":
         check_row_counts(weight, "the unbiased estimate")
     if block_size is not None:
         _check_blocks(block_size, estimator, weight)
-    parts = residual_parts(chosen, proba, y, weight, bandwidth)
+    parts = residual_parts(kind, proba, y, weight, bandwidth)
     if block_size is not None:
         return float(
             sum(share * np.dot(*part.block_estimates(block_size)) for share, part in parts)
@@ -300,10 +300,10 @@ def median_distance(points: FloatArray) -> float:
     # Use a fixed direction for which different points almost never have the same projection.
     direction = np.cos(np.arange(1, points.shape[1] + 1))
     _, first = np.unique(np.round(points @ direction, 12), return_index=True)
-    chosen = points[
+    subset = points[
         first[np.linspace(0, len(first) - 1, min(len(first), _MEDIAN_POINTS)).astype(np.intp)]
     ]
-    if len(chosen) == 1:
+    if len(subset) == 1:
         return 1.0
     scale = 1.0 if points.shape[1] == 1 else 2.0
-    return float(np.median(scipy.spatial.distance.pdist(chosen, "cityblock")) / scale) or 1.0
+    return float(np.median(scipy.spatial.distance.pdist(subset, "cityblock")) / scale) or 1.0

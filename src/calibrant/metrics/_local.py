@@ -190,20 +190,20 @@ def _reach(score: FloatArray, before: FloatArray, x: float, span: float) -> floa
 
     ``before`` is the cumulative weight before each row and after the last row.
     """
-    needed = span * before[-1] - ROUND_OFF
+    target = span * before[-1] - ROUND_OFF
 
     def is_enough(distance: float) -> bool:
         # Compare differences s - x with the distance, which is also a difference. Comparing s with
         # x - distance would round differently and could miss ties.
         first = bisect_left(score, -distance, key=lambda s: s - x)
         last = bisect_right(score, distance, key=lambda s: s - x)
-        return bool(before[last] - before[first] >= needed)
+        return bool(before[last] - before[first] >= target)
 
-    here, n_rows = int(np.searchsorted(score, x)), len(score)
-    below = bisect_left(range(here), True, key=lambda k: is_enough(x - score[here - 1 - k]))
-    above = bisect_left(range(n_rows - here), True, key=lambda k: is_enough(score[here + k] - x))
-    left = x - score[here - 1 - below] if below < here else np.inf
-    right = score[here + above] - x if above < n_rows - here else np.inf
+    place, n_rows = int(np.searchsorted(score, x)), len(score)
+    below = bisect_left(range(place), True, key=lambda k: is_enough(x - score[place - 1 - k]))
+    above = bisect_left(range(n_rows - place), True, key=lambda k: is_enough(score[place + k] - x))
+    left = x - score[place - 1 - below] if below < place else np.inf
+    right = score[place + above] - x if above < n_rows - place else np.inf
     nearest = min(left, right)
     return float(max(x - score[0], score[-1] - x) if np.isinf(nearest) else nearest)
 
@@ -215,12 +215,12 @@ def _fit_point(rows: _Ordered, x: float, reach: float) -> float:
         return float(np.average(ties.outcome, weights=ties.weight))
     # Use slightly more than the distance of the farthest row, whose weight would otherwise be 0.
     # A line needs two rows with positive weight.
-    near = rows.between(x - 1.0001 * reach, x + 1.0001 * reach)
+    neighbors = rows.between(x - 1.0001 * reach, x + 1.0001 * reach)
     system = np.empty((0, 4))
-    for block in row_blocks(len(near.score), 1):
-        rows_of_block = _Ordered(*(column[block] for column in near))
+    for block in row_blocks(len(neighbors.score), 1):
+        rows_of_block = _Ordered(*(column[block] for column in neighbors))
         system = np.vstack([system, _local_system(rows_of_block, x, reach)])
-        if len(near.score) > CACHE_BLOCK:
+        if len(neighbors.score) > CACHE_BLOCK:
             # The triangular factor has the same least-squares solution as the rows, in less memory.
             system = np.asarray(np.linalg.qr(system, mode="r"))
     return float(np.linalg.lstsq(system[:, :3], system[:, 3], rcond=1e-8)[0][0])

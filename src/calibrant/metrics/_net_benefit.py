@@ -73,10 +73,10 @@ def net_benefit(
     >>> net_benefit([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], [0.2, 0.5]).tolist()
     [0.4375, 0.0]
     """
-    at = _check_thresholds(thresholds)
+    cutoffs = _check_thresholds(thresholds)
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
-    hits, others = acted_on(claims, at)
-    return hits - others * at / (1.0 - at)
+    hits, others = acted_on(claims, cutoffs)
+    return hits - others * cutoffs / (1.0 - cutoffs)
 
 
 def acted_on(claims: Claims, thresholds: FloatArray) -> FloatArray:
@@ -90,8 +90,8 @@ def acted_on(claims: Claims, thresholds: FloatArray) -> FloatArray:
         score = block.score.ravel()
         place = np.where(score > 0, np.searchsorted(ordered, score, side="right"), 0)
         place[block.hit] += n_steps
-        each = np.repeat(weight, block.score.shape[1])
-        return np.bincount(place, each, 2 * n_steps).reshape(2, n_steps)[::-1]
+        weights = np.repeat(weight, block.score.shape[1])
+        return np.bincount(place, weights, 2 * n_steps).reshape(2, n_steps)[::-1]
 
     sums = claims.sum_over(counts) / (claims.total * claims.n_quantities)
     shares = np.empty((2, len(thresholds)))
@@ -100,13 +100,13 @@ def acted_on(claims: Claims, thresholds: FloatArray) -> FloatArray:
 
 
 def _check_thresholds(thresholds: Any) -> FloatArray:
-    at = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
-    if at.ndim != 1 or not ((at >= 0) & (at < 1)).all():
+    cutoffs = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
+    if cutoffs.ndim != 1 or not ((cutoffs >= 0) & (cutoffs < 1)).all():
         raise ValueError(
             f"thresholds must be numbers of at least 0 and below 1, got {thresholds!r:.80}. For "
             f"example, pass thresholds=[0.1, 0.2]."
         )
-    return at
+    return cutoffs
 
 
 def event_rate(claims: Claims) -> float:

@@ -82,5 +82,5 @@ def path_of(
     proba, y, weight, _ = predictions_for(
         notion, y_true, y_prob, sample_weight, classes, inputs=inputs
     )
-    each = effective_weights(weight)
-    return risk_path(sureness(score, proba), proba.argmax(axis=1) != y, each)
+    weights = effective_weights(weight)
+    return risk_path(sureness(score, proba), proba.argmax(axis=1) != y, weights)

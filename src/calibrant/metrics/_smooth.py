@@ -99,13 +99,13 @@ def smooth_calibration_error(
     >>> round(smooth_calibration_error(y, f, notion="class-1"), 6)
     0.25
     """
-    chosen = as_notion(notion)
+    kind = as_notion(notion)
     if bandwidth is not None and not bandwidth >= _SMALLEST:
         raise ValueError(
             f"bandwidth must be at least {_SMALLEST:.1e}, the resolution of the grid, got "
             f"{bandwidth!r}. Pass bandwidth=None to choose it from the data."
         )
-    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
+    claims, _ = claims_of(kind, y_true, y_prob, sample_weight, classes, inputs=inputs)
     return claims.mean(lambda claim: _claim_error(claim, bandwidth))
 
 

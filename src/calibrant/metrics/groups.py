@@ -290,8 +290,8 @@ class _GroupSums(dict[_Values, MetricAccumulator]):
     """Sums of each group with rows."""
 
     def __add__(self, other: _GroupSums) -> _GroupSums:
-        both = {key: self[key] + other[key] for key in self if key in other}
-        return _GroupSums({**self, **other, **both})
+        sums = {key: self[key] + other[key] for key in self if key in other}
+        return _GroupSums({**self, **other, **sums})
 
 
 def _prefixed(prefix: str, values: dict[str, float]) -> dict[str, float]:
@@ -336,9 +336,9 @@ def evaluate_groups(
         codes = _group_codes(names, rows, tuple(accumulators))
         difference, evaluations = _compare(rows, codes, evaluations, inputs, alpha)
     small = {group.name for group in evaluations if group.evaluation.n_samples < min_rows}
-    shown = tuple(group for group in evaluations if group.name not in small)
+    visible_groups = tuple(group for group in evaluations if group.name not in small)
     suppressed = tuple(group.name for group in evaluations if group.name in small)
-    return GroupedEvaluation(names, shown, overall, level, difference, suppressed)
+    return GroupedEvaluation(names, visible_groups, overall, level, difference, suppressed)
 
 
 def _group_codes(names: tuple[str, ...], sample: ArraySample, order: tuple[str, ...]) -> IntArray:
@@ -357,8 +357,8 @@ def _compare(
     alpha: float,
 ) -> tuple[GroupDifference | None, list[GroupEvaluation]]:
     """Test the difference between groups, and add the effect of recalibration to evaluations."""
-    kept = np.flatnonzero((codes >= 0) & (sample.weight > 0))
-    rows, group, n_groups = sample.subset(kept), codes[kept], len(evaluations)
+    indices = np.flatnonzero((codes >= 0) & (sample.weight > 0))
+    rows, group, n_groups = sample.subset(indices), codes[indices], len(evaluations)
     difference = compare_groups(rows, group, n_groups, inputs) if n_groups > 1 else None
     gains = recalibration_gains(rows, group, n_groups, inputs, alpha)
     pairs = zip(evaluations, gains, strict=True)

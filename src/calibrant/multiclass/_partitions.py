@@ -136,9 +136,9 @@ class ProjectionPartition:
     def assign(self, u: FloatArray) -> IntArray:
         """Return the first bin that contains each row, by a binary search per direction."""
         place = np.full(len(u), self.n_bins - 1, dtype=np.intp)
-        every = np.arange(len(u))
+        rows = np.arange(len(u))
         for direction, highest, bins in self._searches:
-            first = np.searchsorted(highest, _along(u, direction, every), side="right")
+            first = np.searchsorted(highest, _along(u, direction, rows), side="right")
             np.minimum(place, bins[first], out=place)
         return place
 
@@ -166,14 +166,14 @@ def fit_projections(
     their total weight decreases by the weight of one row. If weights are not integers, bins have
     equal total weights.
     """
-    kept = np.array(weight, dtype=np.float64)
-    total, n_bins = kept.sum(), len(directions) + 1
-    is_whole = bool((kept == np.floor(kept)).all())
+    remaining_weight = np.array(weight, dtype=np.float64)
+    total, n_bins = remaining_weight.sum(), len(directions) + 1
+    is_whole = bool((remaining_weight == np.floor(remaining_weight)).all())
     size = max(1.0, (total + 1) // n_bins) if is_whole else total / n_bins
     reached = size - ROUND_OFF * total
-    cut = _Cuts(u, kept, directions)
+    cut = _Cuts(u, remaining_weight, directions)
     thresholds = np.array([cut.threshold(b, reached) for b in range(len(directions))])
-    return ProjectionPartition(directions, thresholds), kept
+    return ProjectionPartition(directions, thresholds), remaining_weight
 
 
 class _Cuts:
@@ -196,9 +196,9 @@ class _Cuts:
         for g, bins in enumerate(groups):
             self.group[bins] = g
             if not self.is_alone:
-                along = _along(u, directions[bins[0]], rows)
-                order = np.argsort(along)
-                self.orders.append((rows[order], along[order]))
+                projected = _along(u, directions[bins[0]], rows)
+                order = np.argsort(projected)
+                self.orders.append((rows[order], projected[order]))
 
     def threshold(self, b: int, reached: float) -> float:
         """Return the threshold of cut ``b``. Rows up to it have the weight ``reached``.
@@ -207,44 +207,46 @@ class _Cuts:
         """
         if not self.n_left:
             return -np.inf
-        rows, along = self._first(b, reached)
+        rows, projected = self._first(b, reached)
         weight = np.cumsum(self.kept[rows])
         place = min(int(np.searchsorted(weight, reached)), rows.size - 1)
-        threshold = float(along[place])
-        at = rows[along == threshold]
-        self.kept[at] *= 1.0 - 1.0 / at.size
-        gone = np.append(rows[along < threshold], at[self.kept[at] <= 0])
-        self.is_left[gone] = False
-        self.n_left -= gone.size
+        threshold = float(projected[place])
+        tied_rows = rows[projected == threshold]
+        self.kept[tied_rows] *= 1.0 - 1.0 / tied_rows.size
+        used_rows = np.append(rows[projected < threshold], tied_rows[self.kept[tied_rows] <= 0])
+        self.is_left[used_rows] = False
+        self.n_left -= used_rows.size
         return threshold
 
     def _first(self, b: int, reached: float) -> tuple[IntArray, FloatArray]:
         """Return the first remaining rows along a direction, with all ties at the threshold."""
         if self.is_alone:
             rows = np.flatnonzero(self.is_left)
-            along = _along(self.u, self.directions[b], rows)
-            order = np.argsort(along)
-            return rows[order], along[order]
+            projected = _along(self.u, self.directions[b], rows)
+            order = np.argsort(projected)
+            return rows[order], projected[order]
         g = self.group[b]
-        order, along = self.orders[g]
+        order, projected = self.orders[g]
         begin, length = self.start[g], _FIRST_LOOK
         while True:
             end = min(begin + length, order.size)
-            here = np.flatnonzero(self.is_left[order[begin:end]]) + begin
+            places = np.flatnonzero(self.is_left[order[begin:end]]) + begin
             if end == order.size or (
-                here.size
-                and self.kept[order[here]].sum() > reached
-                and self._passes(order, along, here, reached)
+                places.size
+                and self.kept[order[places]].sum() > reached
+                and self._passes(order, projected, places, reached)
             ):
                 break
             length *= 4
-        self.start[g] = int(here[0]) if here.size else end
-        return order[here], along[here]
+        self.start[g] = int(places[0]) if places.size else end
+        return order[places], projected[places]
 
-    def _passes(self, order: IntArray, along: FloatArray, here: IntArray, reached: float) -> bool:
+    def _passes(
+        self, order: IntArray, projected: FloatArray, places: IntArray, reached: float
+    ) -> bool:
         """Return whether the inspected rows include all ties of the threshold."""
-        place = int(np.searchsorted(np.cumsum(self.kept[order[here]]), reached))
-        return place < here.size and along[here[place]] < along[here[-1]]
+        place = int(np.searchsorted(np.cumsum(self.kept[order[places]]), reached))
+        return place < places.size and projected[places[place]] < projected[places[-1]]
 
 
 def _by_direction(directions: FloatArray) -> list[IntArray]:

@@ -212,18 +212,26 @@ class CanonicalBinning(Calibrator):
         rows = sample.rows(type(self).__name__)
         u, y, weight = rows.u, rows.y, rows.weight
         # A projection excludes the rows that become thresholds, which reduces their weights.
-        kept = np.array(weight, dtype=np.float64)
+        remaining_weight = np.array(weight, dtype=np.float64)
         if self.partition == "projection":
             # Large weights cannot make more bins than there are rows.
-            n_bins = self.n_bins or max(1, int(min(kept.sum() // POINTS_PER_BIN, len(kept))))
-            cuts, kept = fit_projections(u[:], kept, self._unit_directions(n_bins - 1))
+            n_bins = self.n_bins or max(
+                1, int(min(remaining_weight.sum() // POINTS_PER_BIN, len(remaining_weight)))
+            )
+            cuts, remaining_weight = fit_projections(
+                u[:], remaining_weight, self._unit_directions(n_bins - 1)
+            )
             self.directions_, self.thresholds_ = cuts.directions, cuts.thresholds
         partition = self._partition
         self.n_bins_ = partition.n_bins
         place = np.concatenate(list(map_blocks(lambda rows: partition.assign(u[rows]), *u.shape)))
         self.is_weighted_ = sample.is_weighted
-        self.n_tied_ = int(((kept > 0) & (kept < weight)).sum())
-        self._estimate(place[kept > 0], y[kept > 0], kept[kept > 0])
+        self.n_tied_ = int(((remaining_weight > 0) & (remaining_weight < weight)).sum())
+        self._estimate(
+            place[remaining_weight > 0],
+            y[remaining_weight > 0],
+            remaining_weight[remaining_weight > 0],
+        )
 
     def _estimate(self, place: IntArray, y: IntArray, weight: FloatArray) -> None:
         self.occupied_, cell = np.unique(place, return_inverse=True)

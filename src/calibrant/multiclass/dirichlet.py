@@ -310,12 +310,12 @@ def _cut_folds(sample: Sample, n_folds: int) -> Iterator[tuple[Sample, Sample]]:
     """
     # Count the rows of each class before every chunk, because chunks continue the assignment to
     # folds.
-    before, seen = {}, np.zeros(sample.shape[1], dtype=np.intp)
+    counts_before, count = {}, np.zeros(sample.shape[1], dtype=np.intp)
     for start, rows in sample.class_rows:
-        before[start] = seen
-        seen = seen + rows
+        counts_before[start] = count
+        count = count + rows
     for held in range(n_folds):
-        keep = partial(_keep_rows, n_folds, before, held)
+        keep = partial(_keep_rows, n_folds, counts_before, held)
         yield sample.map(partial(keep, False)), sample.map(partial(keep, True))
 
 

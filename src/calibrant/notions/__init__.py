@@ -133,10 +133,10 @@ def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
     >>> as_notion("top-3-label").n_quantities(10)
     3
     """
-    chosen = notion if isinstance(notion, Notion) else _named(notion)
-    if not (chosen.is_binary or vectors):
-        raise no_claims(chosen)
-    return chosen
+    kind = notion if isinstance(notion, Notion) else _named(notion)
+    if not (kind.is_binary or vectors):
+        raise no_claims(kind)
+    return kind
 
 
 def is_named(notion: Notion) -> bool:
@@ -170,8 +170,8 @@ def _named(name: Any) -> Notion:
     # class.
     if name.startswith(_CLASS_PREFIX) and name != _CLASS_PREFIX:
         return NamedClassNotion(name.removeprefix(_CLASS_PREFIX))
-    near = get_close_matches(name, _NAMES, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    matches = get_close_matches(name, _NAMES, n=1)
+    hint = f" Did you mean {matches[0]!r}?" if matches else ""
     raise ValueError(f"Unknown notion {name!r}.{hint} Valid notions are {VALID}.")
 
 

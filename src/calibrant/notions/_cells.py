@@ -186,8 +186,8 @@ def claim_of_cells(
     count = np.concatenate([weight[used] - hits[used], hits[used]])
     outcome = np.repeat([False, True], len(used))
     rows = np.flatnonzero(count > 0)
-    both = np.concatenate([mean, mean])[rows], outcome[rows], count[rows]
-    return Claim(index, slice(None), *both, np.concatenate([ends[used]] * 2)[rows])
+    columns = np.concatenate([mean, mean])[rows], outcome[rows], count[rows]
+    return Claim(index, slice(None), *columns, np.concatenate([ends[used]] * 2)[rows])
 
 
 def _restore_decimals(mean: FloatArray) -> FloatArray:
@@ -224,6 +224,6 @@ def _cell_sums(
     if not is_weighted:  # weights are 0 or 1, so the sum of squares is not needed
         return np.array(sums, dtype=np.float64)
     rows = np.bincount(cell[weight > 0].ravel(), minlength=n_cells)
-    each = np.broadcast_to(weight[:, None] ** 2, cell.shape)
-    squares = np.bincount(cell.ravel(), each.ravel(), n_cells)
+    squared_weight = np.broadcast_to(weight[:, None] ** 2, cell.shape)
+    squares = np.bincount(cell.ravel(), squared_weight.ravel(), n_cells)
     return np.array([*sums, rows, squares], dtype=np.float64)

@@ -371,14 +371,18 @@ def _reported_claims(
     y_pred: LabelsLike,
 ) -> tuple[Claims, AnyArray]:
     """Return claims of reported labels. By default, the classes are all labels that occur."""
-    truth, reported, score = as_array(y_true), as_array(y_pred), as_array(y_prob).astype(np.float64)
-    if score.shape != reported.shape or score.ndim not in (1, 2):
+    true_labels, reported_labels, score = (
+        as_array(y_true),
+        as_array(y_pred),
+        as_array(y_prob).astype(np.float64),
+    )
+    if score.shape != reported_labels.shape or score.ndim not in (1, 2):
         raise ValueError(
             f"If y_pred is passed, y_prob must be the probability of each reported label, but "
-            f"y_prob has shape {score.shape} and y_pred {reported.shape}. Pass both outputs of "
-            f"predict_top: y_pred, y_prob = calibrator.predict_top(X)."
+            f"y_prob has shape {score.shape} and y_pred {reported_labels.shape}. Pass both outputs "
+            f"of predict_top: y_pred, y_prob = calibrator.predict_top(X)."
         )
-    check_same_length(y_true=truth, y_pred=reported)
+    check_same_length(y_true=true_labels, y_pred=reported_labels)
     if not ((score >= 0) & (score <= 1)).all():
         raise ValueError(
             f"If y_pred is passed, y_prob must be probabilities in [0, 1], got values from "
@@ -386,12 +390,12 @@ def _reported_claims(
             f"y_pred, y_prob = calibrator.predict_top(X)."
         )
     names = (
-        np.unique(np.concatenate([truth, reported.ravel()]))
+        np.unique(np.concatenate([true_labels, reported_labels.ravel()]))
         if classes is None
         else as_array(classes)
     )
-    y, _ = encode_labels(truth, len(names), names)
-    label, _ = encode_labels(reported.ravel(), len(names), names)
+    y, _ = encode_labels(true_labels, len(names), names)
+    label, _ = encode_labels(reported_labels.ravel(), len(names), names)
     shape, weight = (len(y), -1), check_weight(sample_weight, len(y))
     claims = notion.reported(score.reshape(shape), label.reshape(shape), y, weight, len(names))
     return claims, names

@@ -93,9 +93,9 @@ class SetNotion(Notion):
 
     def bound(self, classes: Labels) -> Notion:
         columns = {str(label): (k,) for k, label in enumerate(classes)}
-        named = dict(self.sets)
-        found = tuple(tuple(_columns(name, named, columns)) for name in named)
-        return ColumnSetNotion(tuple(named), found)
+        sets = dict(self.sets)
+        set_columns = tuple(tuple(_columns(name, sets, columns)) for name in sets)
+        return ColumnSetNotion(tuple(sets), set_columns)
 
     def n_quantities(self, n_classes: int) -> int:
         return len(self.sets)
@@ -122,21 +122,21 @@ def _columns(
             f"The set {name!r} contains itself. Pass sets that only contain classes and smaller "
             "sets."
         )
-    found: list[int] = []
+    set_columns: list[int] = []
     for member in sets[name]:
         # A set may have the name of a class that it contains.
         if member in columns and (member == name or member not in sets):
-            found += columns[member]
+            set_columns += columns[member]
         elif member in sets:
-            found += _columns(member, sets, columns, (*above, name))
+            set_columns += _columns(member, sets, columns, (*above, name))
         else:
-            known = [*columns, *sets]
-            raise ValueError(f"Invalid set {name!r}. {unknown_name('class', member, known)}")
-    if len(set(found)) < len(found):
+            names = [*columns, *sets]
+            raise ValueError(f"Invalid set {name!r}. {unknown_name('class', member, names)}")
+    if len(set(set_columns)) < len(set_columns):
         raise ValueError(
             f"The set {name!r} contains a class twice. Pass sets whose members are disjoint."
         )
-    return found
+    return set_columns
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,12 @@ def occupied_bins(
 ) -> OccupiedBins:
     """Return the occupied bins of a claim, in increasing order of score."""
     weight = table.weight[claim]
-    at = np.flatnonzero(weight > 0)
-    rows = weight[at]
+    places = np.flatnonzero(weight > 0)
+    rows = weight[places]
     share = rows / max(rows.sum(), TINY)
-    left = None if table.bins.width is None else at / table.n_bins
-    low, high = (None, None) if band is None else (band[0][claim, at], band[1][claim, at])
-    score, outcome = table.score[claim, at] / rows, table.outcome[claim, at] / rows
+    left = None if table.bins.width is None else places / table.n_bins
+    low, high = (None, None) if band is None else (band[0][claim, places], band[1][claim, places])
+    score, outcome = table.score[claim, places] / rows, table.outcome[claim, places] / rows
     is_small = rows < least_rows(rows.sum())
     return OccupiedBins(share, score, outcome, is_small, left, 1.0 / table.n_bins, low, high)
 

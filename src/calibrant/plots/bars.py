@@ -60,10 +60,10 @@ class ChoiceDisplay(AxesDisplay):
         require_matplotlib()
         counts = Counter(chosen)
         values = sorted(counts) if grid is None else list(grid)
-        missing = [value for value in counts if value not in values]
-        if missing:
+        other_values = [value for value in counts if value not in values]
+        if other_values:
             raise ValueError(
-                f"{missing[0]!r} was selected but is not in the grid {values}. Pass "
+                f"{other_values[0]!r} was selected but is not in the grid {values}. Pass "
                 "grid=None, or add the value to the grid."
             )
         return cls(values, np.array([counts[value] for value in values]), name)
@@ -72,11 +72,11 @@ class ChoiceDisplay(AxesDisplay):
         """Draw into ``ax`` or a new figure."""
         self._open_axes(ax, (max(3.6, 0.55 * len(self.values) + 1.2), 3.0))
         tidy(self.ax_, grid="y")
-        at = np.arange(len(self.values))
-        bars = self.ax_.bar(at, self.counts, width=0.8, color=GREY)
+        positions = np.arange(len(self.values))
+        bars = self.ax_.bar(positions, self.counts, width=0.8, color=GREY)
         self.ax_.bar_label(bars, fontsize=SMALL, padding=1.5, color=INK)
         names = [f"{v:g}" if isinstance(v, float) else str(v) for v in self.values]
-        self.ax_.set_xticks(at, names, fontsize=SMALL)
+        self.ax_.set_xticks(positions, names, fontsize=SMALL)
         self.ax_.yaxis.get_major_locator().set_params(integer=True)
         self.ax_.set_ylim(0, 1.12 * max(1, int(np.max(self.counts, initial=0))))
         label(self.ax_, self.name, "times selected", f"Selected values of {self.name}")
@@ -162,19 +162,19 @@ class ClassErrorDisplay(GridDisplay):
         self.figure_, grid = grid_spec(ax, 2, 1, size, height_ratios=(3, 1), hspace=0.05)
         above = self.figure_.add_subplot(grid[0])
         below = self.figure_.add_subplot(grid[1], sharex=above)
-        at, width = np.arange(count), 0.8 / models
+        positions, width = np.arange(count), 0.8 / models
         for i, (name, error) in enumerate(self.errors.items()):
-            x = at + (i - (models - 1) / 2) * width
+            x = positions + (i - (models - 1) / 2) * width
             look = {"color": series(i).color, "hatch": _HATCHES[i % 4], "ec": "white"}
             above.bar(x, error, width, label=name, **look)
-        below.bar(at, self.share, 0.8, color=GREY)
+        below.bar(positions, self.share, 0.8, color=GREY)
         for panel in (above, below):
             tidy(panel, grid="y")
         above.tick_params(labelbottom=False)
         above.legend(fontsize=SMALL, frameon=False)
         step = -(-count // 12)
         names = list(self.names)[::step]
-        below.set_xticks(at[::step], names, fontsize=SMALL, rotation=30, ha="right")
+        below.set_xticks(positions[::step], names, fontsize=SMALL, rotation=30, ha="right")
         label(above, "", "ECE")
         label(below, "", "share\nof rows")
         heading(self.figure_, ax, f"Calibration error per class ({self.notion})")

@@ -128,13 +128,13 @@ class CumulativeDisplay(GridDisplay):
         path = ks_path(claim)
         spline = SplineCalibration(n_knots=n_knots)
         spline.fit(claim.score, claim.outcome.astype(np.intp), sample_weight=claim.weight)
-        few = _select(len(path.score), path.worst)
+        places = _select(len(path.score), path.worst)
         return cls(
-            path.share[few],
-            path.score[few],
-            (path.outcome + path.excess)[few],
-            path.outcome[few],
-            spline.predict_proba(path.score[few])[:, 1],
+            path.share[places],
+            path.score[places],
+            (path.outcome + path.excess)[places],
+            path.outcome[places],
+            spline.predict_proba(path.score[places])[:, 1],
             path.error,
             float(path.outcome[-1]),
             float(path.share[path.worst]),
@@ -168,9 +168,9 @@ class CumulativeDisplay(GridDisplay):
         outcome = np.append(0.0, self.cumulative_outcome)
         ax.fill_between(x, score, outcome, color=GREEN, alpha=0.18, linewidth=0)
         _draw_two(ax, x, score, outcome)
-        at = int(np.abs(np.append(0.0, self.fractile) - self.worst).argmin())
+        place = int(np.abs(np.append(0.0, self.fractile) - self.worst).argmin())
         style = {"color": GREEN, "linewidth": 1.8, "label": "largest distance (KS)"}
-        ax.plot([x[at]] * 2, [score[at], outcome[at]], **style)
+        ax.plot([x[place]] * 2, [score[place], outcome[place]], **style)
 
     def _draw_plain(self, ax: Any, x: FloatArray) -> None:
         _draw_two(ax, x, self.score, self.probability)

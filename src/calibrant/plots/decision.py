@@ -86,14 +86,15 @@ class DecisionCurveDisplay(AxesDisplay):
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
-        at = np.linspace(0.01, 0.99, 99) if thresholds is None else np.sort(thresholds)
+        cutoffs = np.linspace(0.01, 0.99, 99) if thresholds is None else np.sort(thresholds)
         options: Any = {"inputs": inputs, "sample_weight": sample_weight, "classes": classes}
         benefit = {
-            name: net_benefit(y_true, p, at, notion=notion, **options) for name, p in models.items()
+            name: net_benefit(y_true, p, cutoffs, notion=notion, **options)
+            for name, p in models.items()
         }
-        chosen, first = as_notion(notion), next(iter(models.values()))
-        claims, _ = claims_of(chosen, y_true, first, sample_weight, classes, inputs=inputs)
-        return cls(at, benefit, event_rate(claims), chosen.name)
+        kind, first = as_notion(notion), next(iter(models.values()))
+        claims, _ = claims_of(kind, y_true, first, sample_weight, classes, inputs=inputs)
+        return cls(cutoffs, benefit, event_rate(claims), kind.name)
 
     @property
     def act_always(self) -> FloatArray:

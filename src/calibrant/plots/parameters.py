@@ -242,5 +242,5 @@ def _draw_numbers(
 def _ticks(names: list[str]) -> tuple[list[int], list[str]]:
     """Return positions and names of all classes, or of about ten if there are many classes."""
     step = 1 if len(names) <= 2 * MOST_NUMBERS else -(-len(names) // 10)
-    at = list(range(0, len(names), step))
-    return at, [names[i] for i in at]
+    positions = list(range(0, len(names), step))
+    return positions, [names[i] for i in positions]

@@ -234,17 +234,17 @@ class ReliabilityDisplay(GridDisplay):
         rows["y_pred"] = y_pred
         claims, names = claims_of(notion, y_true, y_prob, **rows)
         claims = claims.effective()  # bands need the effective number of rows
-        others = [] if before is None else [claims_of(notion, y_true, before, **rows)[0]]
-        both = [claims, *others]
-        tables = [bin_table(one, **binning) for one in both]
+        claims_before = [] if before is None else [claims_of(notion, y_true, before, **rows)[0]]
+        series_claims = [claims, *claims_before]
+        tables = [bin_table(part, **binning) for part in series_claims]
         is_merged = n_bins is None and bins is None and strategy == "uniform"
-        drawn = [merge_small_bins(table) if is_merged else table for table in tables]
-        ends = band_ends(band, claims, drawn[0], level, n_resamples, rng)
+        drawn_tables = [merge_small_bins(table) if is_merged else table for table in tables]
+        ends = band_ends(band, claims, drawn_tables[0], level, n_resamples, rng)
         labels, table_before = notion.claim_names(names), (*tables, None)[1]
         display = cls(tables[0], notion, labels, ends, level, table_before, names, name)
-        display.drawn, display.drawn_before = drawn[0], (*drawn, None)[1]
+        display.drawn, display.drawn_before = drawn_tables[0], (*drawn_tables, None)[1]
         if curve == "isotonic":
-            curves = [fit_curve(notion, one, level, n_resamples, rng) for one in both]
+            curves = [fit_curve(notion, part, level, n_resamples, rng) for part in series_claims]
             display.curve, display.curve_before = curves[0], (*curves, None)[1]
         elif band == "simultaneous":
             display.band_label = f"{100 * level:g}% confidence band"
@@ -457,8 +457,8 @@ class ReliabilityDisplay(GridDisplay):
         Only bins with at least 0.5% of the rows are considered.
         """
         rows = self.table.weight.sum(axis=0)
-        hidden = np.abs(self.pluses[:, 1] - self.stars[:, 1])
-        eligible = np.where(rows >= 0.005 * rows.sum(), np.nan_to_num(hidden), -1.0)
+        difference = np.abs(self.pluses[:, 1] - self.stars[:, 1])
+        eligible = np.where(rows >= 0.005 * rows.sum(), np.nan_to_num(difference), -1.0)
         return tuple(sorted({int(eligible.argmax()), int(rows.argmax())}))
 
     @property

@@ -106,8 +106,8 @@ class RiskCoverageDisplay(AxesDisplay):
     def _draw(self, curve: RiskCoverageCurve, name: str, style: Series) -> None:
         path = curve.path
         step = -(-len(path.rows) // _MOST_POINTS)
-        kept = np.append(np.arange(0, len(path.rows) - 1, step), len(path.rows) - 1)
-        rows, errors = path.rows[kept], path.errors[kept]
+        places = np.append(np.arange(0, len(path.rows) - 1, step), len(path.rows) - 1)
+        rows, errors = path.rows[places], path.errors[places]
         # The line begins at coverage 0 with the error rate of the most confident rows.
         x, y = np.append(0.0, rows / path.total), np.append(errors[0] / rows[0], errors / rows)
         look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.6}
@@ -130,6 +130,6 @@ class RiskCoverageDisplay(AxesDisplay):
         """Return the upper end of the vertical axis."""
         values = [0.01 if risk is None else 1.3 * risk]
         for curve in self.curves.values():
-            shown = curve.coverage >= _SHOWN_COVERAGE
-            values += [curve.high[shown].max(), curve.risk[shown].max()]
+            is_shown = curve.coverage >= _SHOWN_COVERAGE
+            values += [curve.high[is_shown].max(), curve.risk[is_shown].max()]
         return min(1.0, 1.1 * float(max(values)))

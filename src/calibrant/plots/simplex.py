@@ -160,9 +160,9 @@ class SimplexDisplay(AxesDisplay):
         if isinstance(estimator, HasVectorBins):
             return cls._from_bins(estimator, points, min_rows)
         arrows = [(tails, _map_points(estimator, tails)) for tails in (_grid(resolution), MARKS)]
-        few = None if points is None else points[_select(len(points), MOST_POINTS)]
+        subset = None if points is None else points[_select(len(points), MOST_POINTS)]
         title = f"Effect of {type(estimator).__name__}"
-        return cls(few, None, *arrows[0], *arrows[1], estimator.classes_, title=title)
+        return cls(subset, None, *arrows[0], *arrows[1], estimator.classes_, title=title)
 
     @classmethod
     def _from_bins(cls, estimator: Any, rows: FloatArray | None, min_rows: int) -> Self:
@@ -174,11 +174,11 @@ class SimplexDisplay(AxesDisplay):
         enough = counts >= min_rows
         tails = (sums / counts[:, None])[enough]
         heads = _map_points(estimator, points)[first][enough]
-        few = _select(len(points), MOST_POINTS)
+        places = _select(len(points), MOST_POINTS)
         note = ", arrows from mean to calibrated prediction" if enough.any() else ""
         return cls(
-            points[few],
-            group[few],
+            points[places],
+            group[places],
             tails,
             heads,
             class_names=estimator.classes_,
@@ -263,9 +263,9 @@ def _corner_names(names: AnyArray | None) -> list[str]:
 def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, width: float) -> None:
     start, end = to_plane(tails), to_plane(heads)
     move = end - start
-    long = np.hypot(*move.T) > _SHORTEST
-    x, y = start[long].T
-    u, v = move[long].T
+    is_long = np.hypot(*move.T) > _SHORTEST
+    x, y = start[is_long].T
+    u, v = move[is_long].T
     scale = {"angles": "xy", "scale_units": "xy", "scale": 1, "minlength": 0.3}
     shape = {"width": width, "headwidth": 4.0, "headlength": 4.5}
     line = {"edgecolor": "white", "linewidth": 0.5 if width == _OVER_DOTS else 0, "zorder": 5}

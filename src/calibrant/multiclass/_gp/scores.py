@@ -59,8 +59,8 @@ class ScoreSummary:
         """
         share = np.minimum(self.histogram / self.histogram.sum(), 1.0 / n_inputs)
         mass = np.concatenate([[0.0], np.cumsum(share + _UNIFORM_SHARE / len(share))])
-        wanted = (np.arange(n_inputs) + 0.5) / n_inputs * mass[-1]
-        return np.interp(wanted, mass, np.linspace(self.low, self.high, len(mass)))
+        targets = (np.arange(n_inputs) + 0.5) / n_inputs * mass[-1]
+        return np.interp(targets, mass, np.linspace(self.low, self.high, len(mass)))
 
 
 def standardize(u: Rows, y: IntArray, weight: FloatArray) -> ScaledRows:

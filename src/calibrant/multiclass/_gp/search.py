@@ -93,9 +93,9 @@ def fit_evidence(
     limits = _limits(summary, n_inducing)
     result, n_iter = _search(profile, start, limits)
     best = profile.best
-    flat = profile.fresh(_packed(_flat_prior(summary, n_inducing)))
-    if flat.value - best.value < _STRONG_EVIDENCE / summary.total:
-        best = flat
+    flat_solution = profile.fresh(_packed(_flat_prior(summary, n_inducing)))
+    if flat_solution.value - best.value < _STRONG_EVIDENCE / summary.total:
+        best = flat_solution
     solution = Solution(_packed(best.inducing), best.value, n_iter, _outcome(result, limits))
     return Evidence(best.inducing, best.point, solution)
 
@@ -112,8 +112,8 @@ def _outcome(result: scipy.optimize.OptimizeResult, limits: scipy.optimize.Bound
 
 
 def _usual_starts(summary: ScoreSummary, n_inducing: int) -> list[InducingInputs]:
-    needed = abs(summary.line - summary.rows.scale)
-    amplitude = float(np.clip(needed, _SMALLEST_START, 3 * summary.amplitude))
+    change = abs(summary.line - summary.rows.scale)
+    amplitude = float(np.clip(change, _SMALLEST_START, 3 * summary.amplitude))
     inputs = summary.spread_inputs(n_inducing)
     shapes = product(_START_AMPLITUDES, _START_LENGTHSCALES)
     return [
