@@ -30,8 +30,8 @@ def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
     Probabilities are exact up to ``T / 2**32``. Rows need not sum to one, but a sum of zero is not
     allowed.
 
-    The function returns ``threshold`` (n, T) and ``columns`` (n, T, 2). It takes O(n T) time in T
-    vectorized steps.
+    The function returns ``threshold`` (n, T) and ``columns`` (n, T, 2). The construction takes O(n
+    T) time in T vectorized steps.
     """
     n_rows, n_columns = proba.shape
     n_slots = max(2, 1 << (n_columns - 1).bit_length())

@@ -94,7 +94,7 @@ def bootstrap_interval(
     -----
     With :math:`T` the metric on the data and :math:`T^*` the metric on resampled rows, the interval
     is :math:`T + a\, q(T^* - \bar{T^*})`, where q are the quantiles at (1 - level)/2 and (1 +
-    level)/2. This is the percentile interval, centered at T and stretched by :math:`a =
+    level)/2. This interval is the percentile interval, centered at T and stretched by :math:`a =
     \frac{t_{n-1}}{z} \sqrt{\frac{n}{n-1}}`, because the spread is estimated from n rows, or groups.
 
     Intervals of the log-loss and the Brier score are widened in two ways. First, the intervals are

@@ -352,7 +352,7 @@ def _tested(
 def _describe(conditions: Sequence[_Condition]) -> str:
     """Describe the conditions in words. Conditions on the same feature are joined."""
     parts = []
-    # A condition "column = value" implies "column is not other", so omit the latter.
+    # A condition "column = value" implies "column is not other", so omit the second condition.
     fixed_columns = {
         c.feature.column for c in conditions if c.feature.value is not None and c.is_larger
     }

@@ -103,8 +103,8 @@ def kernel_test(
     "resampling" is exact for every n. Its null hypothesis is that labels are drawn from the
     predictions. For types of calibration with one claim per row (confidence, top-label, ...), the
     hypothesis is only that outcomes are drawn from the scores of these claims. "wild" and "block"
-    only assume that residuals have mean zero given the claims. Both are asymptotic in the number of
-    rows or blocks.
+    only assume that residuals have mean zero given the claims. Both methods are asymptotic in the
+    number of rows or blocks.
 
     After sorting, a resample costs O(n) per claim for binary types. For "canonical", a resample
     costs O(n^2 K), or O(n^2) with "wild". The computation uses tiles, without an n x n matrix.

@@ -97,8 +97,8 @@ def rows_needed(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities of rows that are similar to the rows that you will label.
     temperature : float, optional
-        Error to detect, as the temperature that would correct the probabilities. It is above 1 for
-        overconfidence and below 1 for underconfidence. The default is 1.25.
+        Error to detect, as the temperature that would correct the probabilities. The temperature is
+        above 1 for overconfidence and below 1 for underconfidence. The default is 1.25.
     gap : float, optional
         Error to detect as mean confidence minus accuracy, instead of ``temperature``.
     power : float, default 0.8

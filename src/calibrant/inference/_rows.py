@@ -26,8 +26,7 @@ def check_rows(
 ) -> Predictions:
     """Return checked probabilities for any type of scores, without rows of weight 0.
 
-    ``only_equal`` names methods that do not accept unequal weights. It is the subject of their
-    error message.
+    ``only_equal`` is the name of a method that rejects unequal weights, for the error message.
     """
     scores, y, weight, names = check_predictions(
         y_true, y_prob, sample_weight, classes, inputs=inputs

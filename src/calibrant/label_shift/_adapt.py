@@ -56,7 +56,7 @@ class LabelShift(ShortRepr):
         Probabilities of the target rows, adapted to the class frequencies of the target.
     information : float
         A number between 0 and 1 that measures how well the model separates the least certain
-        combination of classes. The number is 1 for a perfect classifier. It is also 1 if the target
+        combination of classes. The number is 1 for a perfect classifier, or if the target
         frequencies were passed.
     names : array of shape (K,) or None
         Column names of the source, if it is a data frame. `transform` sorts the columns of other
@@ -119,8 +119,7 @@ def adapt(
     ----------
     source : array-like of shape (m, K), or fitted calibrator
         Calibrated probabilities of source rows. Their mean is the source frequency, so weights are
-        1 without a shift. For a calibrator, the source frequencies are those of its calibration
-        rows.
+        1 without a shift. For a calibrator, its calibration rows determine the source frequencies.
     target_proba : array-like of shape (n, K)
         Calibrated probabilities of target rows. If ``source`` is a calibrator, pass scores that it
         accepts.

@@ -128,8 +128,8 @@ def evaluate(
 
     Notes
     -----
-    The rows are read once in blocks, and the confidences are sorted for the KS error. This takes
-    O(n K + n log n) time and O(n) memory in addition to the input.
+    The rows are read once in blocks, and the confidences are sorted for the KS error. The
+    evaluation takes O(n K + n log n) time and O(n) memory in addition to the input.
 
     Examples
     --------

@@ -69,8 +69,8 @@ def kernel_calibration_error(
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. For the unbiased estimate, weights are numbers of copies. They are not allowed
-        with ``block_size``.
+        Row weights. For the unbiased estimate, weights are numbers of copies. With ``block_size``,
+        weights are not allowed.
     classes : array-like of labels, optional
         Labels of the columns.
 

@@ -59,8 +59,8 @@ def net_benefit(
     .. math:: \frac{\text{TP}}{n} - \frac{\text{FP}}{n} \frac{t}{1 - t}
 
     TP and FP are the numbers of rows with and without the event whose probability is at least t. A
-    row with a probability of exactly 0 never leads to an action, not even at t = 0. These are the
-    conventions of the package dcurves. Let C be the cost of an unnecessary action and B the benefit
+    row with a probability of exactly 0 never leads to an action, not even at t = 0. The package
+    dcurves has the same conventions. Let C be the cost of an unnecessary action and B the benefit
     of a necessary action. With calibrated probabilities, t = C / (C + B) is the best threshold. The
     cost is O(n log m).
 

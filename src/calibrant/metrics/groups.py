@@ -420,7 +420,8 @@ def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluati
     mean, rate = part.mean_score(1) if evaluation.is_binary else part.mean_score()
     count = np.full(2, part.n_effective)
     low, high = clopper_pearson(count * [evaluation.accuracy, rate], count, alpha)
-    # Given the scores, only the frequency is random, so its interval determines that of the gap.
+    # Given the scores, only the frequency is random, so the gap has the mirrored interval of the
+    # frequency.
     return GroupEvaluation(
         name=name,
         evaluation=evaluation,

@@ -81,7 +81,7 @@ class CanonicalBinning(Calibrator):
     Attributes
     ----------
     n_bins_ : int
-        Number of bins, including empty ones.
+        Number of bins, including empty bins.
     occupied_ : array of int
         Bins with calibration rows, in increasing order.
     values_ : array of shape (n_occupied, L)

@@ -75,7 +75,7 @@ class DirichletCalibration(AffineCalibrator):
     Attributes
     ----------
     coef_ : array of shape (K, K)
-        The matrix W. Row k gives the logit of class k.
+        The matrix W. Row k determines the logit of class k.
     intercept_ : array of shape (K,)
         The intercepts b.
     lam_, mu_ : float

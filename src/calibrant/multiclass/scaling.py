@@ -150,7 +150,7 @@ class MatrixScaling(AffineCalibrator):
     Attributes
     ----------
     coef_ : array of shape (K, K)
-        The matrix W. Row k gives the logit of class k.
+        The matrix W. Row k determines the logit of class k.
     intercept_ : array of shape (K,)
         The intercepts b.
     converged_, n_iter_, objective_ : bool, int, float

@@ -139,7 +139,7 @@ class ClassErrorDisplay(GridDisplay):
     ) -> Self:
         """Compute the errors. ``y_prob`` is an array or a dict of arrays, one per model.
 
-        ``notion`` is "top-label" or "class-wise". The other parameters are those of
+        ``notion`` is "top-label" or "class-wise". For the other parameters, see
         `calibrant.metrics.expected_calibration_error`.
         """
         require_matplotlib()

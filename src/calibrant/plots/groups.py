@@ -67,7 +67,7 @@ class GroupDisplay(AxesDisplay):
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Evaluate the groups. The parameters are those of `calibrant.evaluate`."""
+        """Evaluate the groups. For the parameters, see `calibrant.evaluate`."""
         require_matplotlib()
         checks: Any = {"inputs": inputs, "sample_weight": sample_weight, "classes": classes}
         return cls(evaluate(y_true, y_prob, by=by, level=level, **checks))

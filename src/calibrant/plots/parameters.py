@@ -162,8 +162,8 @@ class ConfusionChangeDisplay(AxesDisplay):
     ) -> Self:
         """Create the display from predictions before and after calibration.
 
-        If several classes have the highest score, the first of them is the predicted class.
-        ``inputs`` is the type of the scores ``before`` and ``after``.
+        If several classes have the highest score, the first class is predicted. ``inputs`` is the
+        type of the scores ``before`` and ``after``.
         """
         require_matplotlib()
         proba, y, weight, names = check_predictions(

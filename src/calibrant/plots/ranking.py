@@ -87,7 +87,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
     ) -> Self:
         """Rank methods (columns) within data sets (rows). Smaller scores are better.
 
-        Parameters are those of `calibrant.inference.friedman_test` and `critical_difference`. Bars
+        For the parameters, see `calibrant.inference.friedman_test` and `critical_difference`. Bars
         join all pairs that do not differ significantly in the test "nemenyi". With
         "bonferroni-dunn", only compare a control method with the other methods.
         """
