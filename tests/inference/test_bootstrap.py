@@ -83,7 +83,7 @@ def test_one_row_varies_not_and_proves_nothing():
     result = bootstrap_interval(log_loss, [0], [[0.5, 0.5]], n_resamples=5, rng=0)
     assert result.low == result.high == pytest.approx(np.log(2))
     assert result.guarantee == "heuristic"
-    assert result.note.startswith("all rows give the same value")
+    assert result.note.startswith("all rows have the same value")
 
 
 def test_few_rows_widen_the_interval_as_student_does(rng):

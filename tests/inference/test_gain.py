@@ -152,7 +152,7 @@ def test_the_result_has_a_text(overconfident):
     result = calibration_gain(*overconfident, Temperature(), rng=0)
     assert str(result).startswith(
         f"Log-loss {result.before:.3g} before and {result.after:.3g} after, a reduction of "
-        f"{result.gain:.3g} (95% CI {result.low:.3g} to {result.high:.3g}). The interval is one of "
+        f"{result.gain:.3g} (95% CI {result.low:.3g} to {result.high:.3g}). The interval estimates "
     )
     assert json.loads(json.dumps(result.to_dict()))["statistic"] == pytest.approx(
         result.gain / result.standard_error
@@ -169,9 +169,10 @@ def test_the_text_of_an_interval_names_its_quantity(overconfident, rng):
         "nadeau-bengio",
         "paired",
     )
-    assert "one of the calibration error, which is the improvement by the best" in str(best)
-    assert "one of the change by a calibrator fitted on as many rows" in str(crossed)
-    assert "one of the change by this calibrator on new rows" in str(held)
+    subject = "The interval estimates"
+    assert f"{subject} the calibration error, which is the improvement by the best" in str(best)
+    assert f"{subject} the change by a calibrator fitted on as many rows" in str(crossed)
+    assert f"{subject} the change by this calibrator on new rows" in str(held)
 
 
 FIVE_FOLDS = [0.25] * 5

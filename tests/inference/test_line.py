@@ -85,7 +85,7 @@ def test_cox_does_not_reject_one_score_that_is_right():
 
 def test_a_notion_of_several_claims_is_rejected_with_those_that_work(rng):
     with pytest.raises(
-        ValueError, match=r"makes 2 claims, but this function needs exactly one claim.*'class-<k>'"
+        ValueError, match=r"has 2 claims, but this function needs exactly one claim.*'class-<k>'"
     ):
         calibration_line(*drawn(rng, 20), notion="class-wise")
 

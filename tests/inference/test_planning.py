@@ -143,7 +143,7 @@ def test_it_is_a_sentence_and_plain_values(proba):
         ({"temperature": -2.0}, ValueError, "temperature must be positive"),
         ({"gap": 0.0}, ValueError, "gap must be between"),
         ({"gap": 0.99}, ValueError, "gap must be between .* got 0.99"),
-        ({"gap": 0.01, "temperature": 2.0}, TypeError, "two ways to state one error"),
+        ({"gap": 0.01, "temperature": 2.0}, TypeError, "both define the error"),
         ({"power": 1.0}, ValueError, "power must be a number between 0 and 1"),
         ({"alpha": 0.0}, ValueError, "alpha must be a number between 0 and 1"),
     ],

@@ -105,7 +105,7 @@ def test_another_score_and_logits_are_accepted(rng):
 
 def test_a_curve_is_text_and_plain_values(rng):
     curve = risk_coverage(*drawn(rng, 100), n_points=3)
-    assert "all bounds hold jointly with probability 90%" in str(curve)
+    assert "All bounds hold jointly with probability 90%" in str(curve)
     assert len(str(curve).splitlines()) == 5
     assert curve.to_dict()["rows"] == curve.rows.tolist()
     assert "RiskCoverageCurve(threshold=<array 3>" in repr(curve)

@@ -133,7 +133,7 @@ def test_what_does_not_belong_together_is_rejected():
         ValueError, match="The scores have 3 columns, but earlier rows had 2 classes"
     ):
         accumulator.update([0], [[0.5, 0.3, 0.2]])
-    with pytest.raises(ValueError, match="same n_bins can be merged; got 15 and 10"):
+    with pytest.raises(ValueError, match="same n_bins can be merged, got 15 and 10"):
         accumulator.merge(MetricAccumulator(10))
     with pytest.raises(ValueError, match="Only accumulators with the same classes"):
         accumulator.merge(MetricAccumulator(classes=["a", "b"]))

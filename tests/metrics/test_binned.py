@@ -277,7 +277,7 @@ def test_the_noisy_simplex_has_the_errors_that_its_formulas_say():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"notion": "top"}, "unknown notion 'top'; valid notions are 'confidence'"),
+        ({"notion": "top"}, "Unknown notion 'top'. Valid notions are 'confidence'"),
         ({"n_bins": 0}, "n_bins must be an integer of at least 1"),
         ({"norm": 0.5}, "norm must be a number of at least 1, or inf"),
         ({"debias": True}, "debias=True is only defined for norm=2"),

@@ -290,5 +290,5 @@ def test_groups_below_a_size_are_suppressed(rng):
     result = evaluate(draw_labels(proba, rng=rng), proba, by=group, min_rows=30)
     assert [part.name for part in result] == ["common"]
     assert result.suppressed == ("rare",)
-    assert "1 group with few rows not shown." in str(result)
+    assert "Not shown because of few rows: 1 group." in str(result)
     assert len(result.to_frame()) == 1

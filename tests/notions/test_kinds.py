@@ -122,13 +122,13 @@ def test_a_class_by_its_name_has_a_column_once_the_classes_are_known():
 def test_an_unknown_notion_lists_the_valid_ones(name):
     with pytest.raises(
         ValueError,
-        match=r"unknown notion .*'confidence', 'top-label', 'class-wise', .*'top-<k>-label'",
+        match=r"Unknown notion .*'confidence', 'top-label', 'class-wise', .*'top-<k>-label'",
     ):
         as_notion(name)
 
 
 def test_canonical_is_rejected_where_binary_claims_are_needed():
-    with pytest.raises(ValueError, match="whole vectors and makes no binary claims"):
+    with pytest.raises(ValueError, match="whole vectors and has no binary claims"):
         as_notion("canonical")
 
 
@@ -161,9 +161,9 @@ def test_canonical_is_accepted_where_vectors_are():
 
 def test_canonical_makes_no_claims():
     for ask in (lambda n: n.n_quantities(3), lambda n: n.select(P), lambda n: n.claims(P, Y, ONES)):
-        with pytest.raises(ValueError, match="makes no binary claims"):
+        with pytest.raises(ValueError, match="has no binary claims"):
             ask(CanonicalNotion())
-    with pytest.raises(ValueError, match="makes no binary claims"):
+    with pytest.raises(ValueError, match="has no binary claims"):
         as_notion(CanonicalNotion())
 
 

@@ -34,7 +34,10 @@ def test_errors_of_the_top_twenty_are_those_of_whole_rows(real, notion):
 
 @pytest.mark.parametrize(
     ("notion", "reason"),
-    [("class-wise", "given classes"), ("rank-4", "top 4 classes of a row, but TopScores hold 3")],
+    [
+        ("class-wise", "given classes"),
+        ("rank-4", "top 4 classes of a row, but TopScores contain 3"),
+    ],
 )
 def test_notions_beyond_the_known_classes_are_rejected(small, notion, reason):
     with pytest.raises(ValueError, match=reason):

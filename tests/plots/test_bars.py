@@ -17,7 +17,7 @@ def test_choices_are_counted_over_the_grid():
 
 
 def test_a_choice_outside_the_grid_is_rejected():
-    with pytest.raises(ValueError, match="5 was chosen but is not in the grid"):
+    with pytest.raises(ValueError, match="5 was selected but is not in the grid"):
         ChoiceDisplay.from_values([5], grid=[10, 20])
 
 

@@ -101,7 +101,9 @@ def test_densenet40_has_the_published_errors_before_and_after(real_data):
 
 
 def test_a_claim_that_no_row_makes_is_rejected():
-    with pytest.raises(ValueError, match=r"No row belongs to 'predicted 1'. Pass another claim="):
+    with pytest.raises(
+        ValueError, match=r"No row belongs to 'predicted 1'. Pass the index of another event"
+    ):
         CumulativeDisplay.from_predictions(
             [0, 1], [[0.9, 0.1], [0.8, 0.2]], notion="top-label", claim=1
         )

@@ -36,7 +36,9 @@ def test_what_was_found_is_in_the_legend():
 
 def test_an_array_of_axes_is_explained():
     display = GroupDisplay.from_predictions(DATA.test_labels, DATA.test_proba, by=MONTH)
-    with pytest.raises(TypeError, match=r"must be one axes, got an array of 2. Pass one of them"):
+    with pytest.raises(
+        TypeError, match=r"must be a single axes, got an array of 2. Pass one element"
+    ):
         display.plot(Figure().subplots(1, 2))
 
 

@@ -152,7 +152,7 @@ def test_a_report_saves_itself_in_the_form_that_the_path_says(results, tmp_path)
 def test_an_array_of_axes_is_explained():
     figure = pytest.importorskip("matplotlib.figure").Figure()
     display = plots.ReliabilityDisplay.from_predictions(TRUTH, PROBA)
-    with pytest.raises(TypeError, match=r"got an array of 2. Pass one of them, such as ax=axes"):
+    with pytest.raises(TypeError, match=r"got an array of 2. Pass one element, such as ax=axes"):
         display.plot(figure.subplots(1, 2))
 
 
@@ -181,7 +181,7 @@ def test_legends_of_displays_that_stand_side_by_side_do_not_collide(notion):
 
 def test_a_misspelt_notion_gets_a_suggestion():
     with pytest.raises(
-        ValueError, match=r"unknown notion 'clas-wise'; did you mean 'class-wise'\?"
+        ValueError, match=r"Unknown notion 'clas-wise'. Did you mean 'class-wise'\?"
     ):
         metrics.expected_calibration_error(TRUTH, PROBA, notion="clas-wise")
 

@@ -672,7 +672,7 @@ def test_points_per_bin_that_fit_no_class_are_rejected(notion, points, message):
         ("canonical", "whole vectors"),
         ("rank-5", "at least 5 classes"),
         ("class-4", "Pass 'class-0' to 'class-3'"),
-        ("best", "unknown notion"),
+        ("best", "Unknown notion"),
     ],
 )
 def test_a_notion_without_claims_is_rejected(notion, message):

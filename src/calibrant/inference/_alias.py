@@ -1,5 +1,8 @@
-"""Alias tables: draw from many discrete distributions, in constant time per draw (Walker 1977,
-doi:10.1145/355744.355749).
+"""Draw from many discrete distributions by alias tables, in constant time per draw.
+
+References
+----------
+Walker (1977), doi:10.1145/355744.355749.
 """
 
 from __future__ import annotations
@@ -14,19 +17,21 @@ from calibrant._typing import AnyArray, FloatArray, IntArray
 UIntArray: TypeAlias = npt.NDArray[np.uint32]
 
 N_BYTES = 256
-"""Number of values of a byte."""
+"""Number of different values of a byte."""
 
 
 def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
     """Build Walker's alias tables for the rows of ``proba``.
 
-    With its table, a column of a row is drawn in constant time. A table has ``T`` slots, the
-    smallest power of two that is at least the number of columns. Slot ``t`` of a row covers the
-    32-bit numbers that begin with ``t``. Numbers below the threshold of the slot select column
-    ``columns[i, t, 0]``. Other numbers select column ``columns[i, t, 1]``. Probabilities are exact
-    up to ``T / 2**32``. Rows need not sum to one, but a sum of zero is not allowed.
+    The table of a row allows drawing one of its columns in constant time. A table has ``T`` slots,
+    where ``T`` is the smallest power of two that is at least the number of columns. Slot ``t`` of a
+    row covers the 32-bit numbers whose leading bits are ``t``. Numbers below the threshold of the
+    slot select column ``columns[i, t, 0]``. Other numbers select column ``columns[i, t, 1]``.
+    Probabilities are exact up to ``T / 2**32``. Rows need not sum to one, but a sum of zero is not
+    allowed.
 
-    Returns ``threshold`` (n, T) and ``columns`` (n, T, 2). O(n T) time, in T vectorized steps.
+    The function returns ``threshold`` (n, T) and ``columns`` (n, T, 2). The construction takes O(n
+    T) time in T vectorized steps.
     """
     n_rows, n_columns = proba.shape
     n_slots = max(2, 1 << (n_columns - 1).bit_length())
@@ -45,13 +50,13 @@ def alias_tables(proba: FloatArray) -> tuple[UIntArray, AnyArray]:
 def byte_tables(proba: FloatArray) -> tuple[IntArray, UIntArray, AnyArray]:
     """Build tables with which nearly all draws need a single random byte.
 
-    A probability of ``m / 256`` plus a remainder reserves ``m`` bytes (``whole``) for its column. A
-    draw of one of these bytes is finished. The remainders share the other bytes, fewer than one per
-    column. A draw of such a byte needs a second step with an alias table. Probabilities are exact
-    up to ``T / 2**32`` times the share of these bytes.
+    A probability of ``m / 256`` plus a remainder reserves ``m`` bytes (``whole``) for its column.
+    If a draw gives a reserved byte, the draw is finished. The remainders share the open bytes,
+    fewer than one per column. If a draw gives an open byte, a second step uses an alias table.
+    Probabilities are exact up to ``T / 2**32`` times the share of the open bytes.
 
-    Returns ``whole`` (n, K), and ``threshold`` and ``columns`` of `alias_tables` for the
-    remainders.
+    The function returns ``whole`` (n, K), and ``threshold`` and ``columns`` of `alias_tables` for
+    the remainders.
     """
     mass = proba * (N_BYTES / proba.sum(axis=1, keepdims=True))
     whole = np.floor(mass)
@@ -64,8 +69,8 @@ def byte_tables(proba: FloatArray) -> tuple[IntArray, UIntArray, AnyArray]:
 def byte_values(whole: IntArray, values: AnyArray, is_open: int) -> AnyArray:
     """Return the value that each byte represents, (n, 256).
 
-    The value is the entry of ``values`` (n, K) in the column that reserved the byte. For bytes
-    without a column, it is ``is_open``.
+    The value is the entry of ``values`` (n, K) in the column that reserved the byte. For open
+    bytes, which no column reserved, the value is ``is_open``.
     """
     n_open = N_BYTES - whole.sum(axis=1, keepdims=True)
     extended = np.column_stack([values, np.full(len(values), is_open, dtype=values.dtype)])
@@ -86,20 +91,23 @@ def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:
     n_light = (mass <= 1).sum(axis=1)
     heavy = n_light.copy()
     kept, other = np.ones_like(mass), np.tile(np.arange(n_slots), (n_rows, 1))
-    every = np.arange(n_rows)
-    current = order[every, np.minimum(heavy, n_slots - 1)]
-    left = mass[every, current]
+    all_rows = np.arange(n_rows)
+    current = order[all_rows, np.minimum(heavy, n_slots - 1)]
+    remainder = mass[all_rows, current]
     for _ in range(n_slots):
-        gives = (heavy < n_slots) & (left > 1) & (light < n_light)
+        gives = (heavy < n_slots) & (remainder > 1) & (light < n_light)
         rows = np.flatnonzero(gives)
         slot = order[rows, light[rows]]
         kept[rows, slot], other[rows, slot] = mass[rows, slot], current[rows]
-        left[rows] += mass[rows, slot] - 1
+        remainder[rows] += mass[rows, slot] - 1
         light[rows] += 1
         rows = np.flatnonzero(~gives & (heavy < n_slots - 1))
         heavy[rows] += 1
         following = order[rows, heavy[rows]]
-        kept[rows, current[rows]], other[rows, current[rows]] = np.minimum(left[rows], 1), following
-        left[rows] += mass[rows, following] - 1
+        kept[rows, current[rows]], other[rows, current[rows]] = (
+            np.minimum(remainder[rows], 1),
+            following,
+        )
+        remainder[rows] += mass[rows, following] - 1
         current[rows] = following
     return kept, other

@@ -1,4 +1,4 @@
-"""Consistency bands: the range of observed frequencies per bin under calibration."""
+"""Consistency bands, which are ranges of the observed frequencies per bin under calibration."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def binomial_band(table: BinTable, level: float) -> tuple[FloatArray, FloatArray
     """Return exact quantiles of ``Binomial(rows, mean score) / rows`` per cell, NaN if empty.
 
     If scores differ within a bin, the count varies less than a binomial count, so the band is
-    conservative. Weights are rounded down to whole rows; scale them to the effective number of rows
-    first.
+    conservative. Weights are rounded down to whole rows, so callers scale weights to the effective
+    number of rows first.
     """
     occupied = table.weight > 0
     rows = np.where(occupied, np.maximum(np.floor(table.weight), 1.0), 1.0)
@@ -31,9 +31,9 @@ def binomial_band(table: BinTable, level: float) -> tuple[FloatArray, FloatArray
 def resampled_band(
     claims: Claims, table: BinTable, level: float, n_resamples: int, rng: Rng
 ) -> tuple[FloatArray, FloatArray]:
-    """Return quantiles of the frequency per cell when outcomes are drawn from the scores.
+    """Return quantiles of the frequency per cell if outcomes are drawn from the scores.
 
-    O(n_resamples n) time per claim.
+    The time is O(n_resamples n) per claim.
     """
     generator = np.random.default_rng(rng)
     low, high = (np.full(table.weight.shape, np.nan) for _ in range(2))
@@ -67,9 +67,9 @@ def _frequencies(
 
 
 def _draw_hits(claim: Claim, count: int, generator: np.random.Generator) -> FloatArray:
-    """Weight of the positive outcomes of each entry, (count, n).
+    """Draw the weight of the positive outcomes of each entry, (count, n).
 
-    A row has one outcome, regardless of its weight. A cell of scores has one outcome per row in it.
+    A row has one outcome, regardless of its weight. A cell of scores has one outcome per row.
     """
     score, size = np.clip(claim.score, 0.0, 1.0), (count, len(claim.score))
     if claim.ends is None or claim.is_weighted:

@@ -18,7 +18,7 @@ from calibrant.inference._rows import check_rows
 from calibrant.inference._skewed import Spread, model_spread, spread_of
 from calibrant.metrics.registry import METRICS, Metric, MetricLike, as_metric, metric_label
 
-# Efron's rule of thumb: a bias above a quarter of the standard error invalidates an interval.
+# By Efron's rule of thumb, a bias above a quarter of the standard error invalidates an interval.
 _LARGE_BIAS = 0.25
 # If a smaller share of the rows contributes half of the variance, a few rows decide the interval.
 _FEW = 0.02
@@ -43,15 +43,15 @@ def bootstrap_interval(
 ) -> Interval:
     r"""Compute a bootstrap confidence interval of a metric.
 
-    Rows are drawn with replacement. Use it for metrics that are means over rows, such as the
-    log-loss, the Brier score and the accuracy, and for your own functions. Binned calibration
-    errors are rejected, see Notes.
+    Rows are drawn with replacement. Use the bootstrap for metrics that are means over rows, such as
+    the log-loss, the Brier score and the accuracy, and for your own functions. Binned calibration
+    errors raise ValueError, see Notes.
 
     Parameters
     ----------
     metric : str, callable ``(y, p) -> float`` or Metric
         The name of a metric ("log_loss", "brier_score", "accuracy", ...), or a function of column
-        codes and probabilities.
+        numbers and probabilities.
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
@@ -80,9 +80,9 @@ def bootstrap_interval(
     Interval
         ``guarantee`` is "asymptotic", or "finite-sample" for the accuracy without groups.
         ``guarantee`` is "heuristic" if the resamples have a bias of more than a quarter of their
-        standard deviation, or if a few rows contribute most of the variance of a log-loss or Brier
-        score. It is also "heuristic" if no row differs from the others, or if there are fewer than
-        30 groups. ``note`` explains the second and the third case.
+        standard deviation, or if there are fewer than 30 groups. ``guarantee`` is also "heuristic"
+        if a few rows contribute most of the variance of a log-loss or Brier score, or if all rows
+        have the same value. ``note`` explains the last two cases.
 
     See Also
     --------
@@ -94,26 +94,27 @@ def bootstrap_interval(
     -----
     With :math:`T` the metric on the data and :math:`T^*` the metric on resampled rows, the interval
     is :math:`T + a\, q(T^* - \bar{T^*})`, where q are the quantiles at (1 - level)/2 and (1 +
-    level)/2. This is the percentile interval, centered at T and stretched by :math:`a =
+    level)/2. This interval is the percentile interval, centered at T and stretched by :math:`a =
     \frac{t_{n-1}}{z} \sqrt{\frac{n}{n-1}}`, because the spread is estimated from n rows, or groups.
 
-    Intervals of the log-loss and the Brier score are widened in two ways. The intervals are at
-    least as wide as for labels drawn from the predictions, because a few rows without an error
-    contain little information about errors. The intervals also follow Hall's transformation for
+    Intervals of the log-loss and the Brier score are widened in two ways. First, the intervals are
+    at least as wide as for labels drawn from the predictions, because a few rows without an error
+    contain little information about errors. Second, the intervals follow Hall's transformation for
     skewed losses, because a sample without large errors also underestimates the spread. The
-    interval of the accuracy is the exact one of Clopper and Pearson, without resampling.
+    interval of the accuracy is the exact interval of Clopper and Pearson, without resampling.
 
     The bootstrap cannot account for events that are not in the sample. Confident errors are rare
-    and costly. Samples without such a row give intervals that are too low, and no interval of an
-    unbounded mean avoids this (Bahadur & Savage 1956). With the two corrections, this is rare. With
-    10 rows of an overconfident model (temperature 3), one interval in ten is too low. From 30 rows
-    on, it is the nominal share. :doc:`/evidence/coverage` has simulated coverages.
+    and costly. Samples without such an error give intervals that are too low, and no interval of an
+    unbounded mean avoids this problem (Bahadur & Savage 1956). The two corrections make the problem
+    rare. With 10 rows of an overconfident model (temperature 3), one interval in ten is too low.
+    From 30 rows on, the share of such intervals is nominal. :doc:`/evidence/coverage` shows
+    simulated coverages.
 
     The plug-in calibration error (any ``norm``, without ``debias=True``) raises ValueError. This
-    error is a sum of absolute values, so sampling noise increases the error, by up to ``0.4
+    error is a sum of absolute values, so sampling noise biases the error upward, by up to ``0.4
     sqrt(n_bins / n)`` for a calibrated model. Resampled rows contain duplicates, which increase the
-    noise again. So the bootstrap adds the bias a second time instead of estimating it, and an
-    interval around the error may not even contain the true error.
+    noise again. So the bootstrap adds the bias a second time, and its interval may miss the true
+    error.
 
     The cost is O(n_resamples) evaluations of the metric. The log-loss and the Brier score are
     evaluated once, because their resamples are means of n losses.
@@ -148,13 +149,13 @@ def bootstrap_interval(
     losses = SCORES[function.name].losses(proba, y) if _is_score(function) else None
     generator = np.random.default_rng(rng)
     if losses is not None and groups is None:
-        drawn = _resample_means(losses, n_resamples, generator, progress)
+        resamples = _resample_means(losses, n_resamples, generator, progress)
     elif losses is not None:
-        drawn = _resample(_mean_of(losses), n_resamples, draw, generator, progress)
+        resamples = _resample(_mean_of(losses), n_resamples, draw, generator, progress)
     else:
         measure = _measure_of(function, y, proba)
-        drawn = _resample(measure, n_resamples, draw, generator, progress)
-    return _interval(metric, estimate, drawn, losses, draw, proba, level)
+        resamples = _resample(measure, n_resamples, draw, generator, progress)
+    return _interval(metric, estimate, resamples, losses, draw, proba, level)
 
 
 def _measure_of(function: Metric, y: IntArray, proba: FloatArray) -> Callable[[IntArray], float]:
@@ -174,8 +175,8 @@ def _interval(
     error = float(drawn.std(ddof=1))
     # Means of equal losses differ only by round-off, so their spread is zero.
     error = error if error > ROUND_OFF * max(1.0, abs(estimate)) else 0.0
-    # Center the quantiles at the mean of the resamples, because the estimate is the center of the
-    # interval.
+    # Center the quantiles at the mean of the resamples, so the interval is centered at the
+    # estimate.
     ends = np.quantile(drawn - drawn.mean(), [(1 - level) / 2, (1 + level) / 2])
     ends = _few_rows_factor(draw.n_units, level) * ends
     if losses is not None:
@@ -217,7 +218,7 @@ def _frequency_interval(
 
 
 def _few_rows_factor(n_rows: int, level: float) -> float:
-    """Return the factor for Student's instead of the normal quantile, and for dividing by n - 1."""
+    """Return the factor for Student's quantile and the unbiased variance."""
     if n_rows < 2:
         return 1.0
     student, normal = stdtrit(n_rows - 1, (1 + level) / 2), ndtri((1 + level) / 2)
@@ -252,18 +253,18 @@ def _widened_ends(
 
 
 def _spread_note(losses: FloatArray | None, error: float) -> str:
-    """Explain why the interval may be too short: no variation, or a few influential rows."""
+    """Explain why the interval may be too short, or return empty text."""
     if error == 0:
-        return "all rows give the same value, so these rows cannot show how much it varies"
+        return "all rows have the same value, so its variation cannot be estimated"
     if losses is None:
         return ""
     spread = np.sort((losses - losses.mean()) ** 2)[::-1]
-    few = int(np.searchsorted(np.cumsum(spread), 0.5 * spread.sum())) + 1
-    if few > max(1, _FEW * len(losses)):
+    count = int(np.searchsorted(np.cumsum(spread), 0.5 * spread.sum())) + 1
+    if count > max(1, _FEW * len(losses)):
         return ""
     return (
-        f"{few} of {len(losses):,} rows contribute half of the variance, so the interval may be "
-        f"too low if the sample has too few rows of this kind"
+        f"{count} of {len(losses):,} rows contribute half of the variance, so the interval may be "
+        f"too low if such rows are underrepresented"
     )
 
 
@@ -273,13 +274,13 @@ def _raise_if_plug_in(metric: Metric) -> None:
         raise ValueError(
             "The bootstrap is not valid for a plug-in calibration error, because the error is "
             "biased and resampling adds the same bias again. For an interval, use "
-            "debiased_interval(y_true, y_prob) or calibration_gain(y_true, y_prob); for a "
+            "debiased_interval(y_true, y_prob) or calibration_gain(y_true, y_prob). For a "
             "p-value, use consistency_test(y_true, y_prob)."
         )
 
 
 class RowDraws:
-    """Rows drawn with replacement, one by one or in whole groups."""
+    """Draws of rows with replacement, one by one or in whole groups."""
 
     def __init__(self, n_rows: int, groups: LabelsLike | None) -> None:
         self.n_rows = n_rows
@@ -304,11 +305,11 @@ class RowDraws:
 
     @property
     def n_units(self) -> int:
-        """Number of units that are drawn: rows or groups."""
+        """Number of units that are drawn, which are rows or groups."""
         return self.n_rows if self.groups is None else len(self.groups)
 
     def rows(self, generator: np.random.Generator) -> IntArray:
-        """Row indices of one resample."""
+        """Return the row indices of one resample."""
         if self.groups is None:
             return generator.integers(0, self.n_rows, self.n_rows)
         parts = self.groups
@@ -318,10 +319,10 @@ class RowDraws:
 def _resample_means(
     losses: FloatArray, n_resamples: int, generator: np.random.Generator, progress: bool
 ) -> FloatArray:
-    """Means of resampled losses.
+    """Compute the means of resampled losses.
 
-    Each step draws as many resamples as fit into the cache. The random numbers are the same as
-    for one resample at a time.
+    Each step draws as many resamples as fit into the cache. The random numbers do not depend on the
+    number of resamples per step.
     """
     n_rows = len(losses)
 

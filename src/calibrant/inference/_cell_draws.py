@@ -20,11 +20,11 @@ from calibrant.notions import Claims, Notion, sample_for
 
 
 class CellBinomials:
-    """Counts per bin if a row has one claim: sums of binomial variables, one per cell of scores.
+    """Counts per bin for one claim per row, as sums of binomial variables over cells of scores.
 
-    All rows of a cell get its mean score. This leaves the means of the counts unchanged and
-    overestimates their variances by less than the squared width of the cell, per row. A draw takes
-    O(cells) time, for any number of rows.
+    All rows of a cell get its mean score. This approximation leaves the means of the counts
+    unchanged. Per row, it overestimates their variances by less than the squared width of the cell.
+    A draw takes O(cells) time, regardless of the number of rows.
     """
 
     reusable = True
@@ -42,17 +42,17 @@ class CellBinomials:
     def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
         """Counts of ``size`` draws, (size, n_cells)."""
         starts = np.flatnonzero(np.diff(self._place, prepend=-1))
-        each = generator.binomial(self._rows, self._score, size=(size, len(self._rows)))
+        hits = generator.binomial(self._rows, self._score, size=(size, len(self._rows)))
         drawn = np.zeros((size, self.n_cells))
-        drawn[:, self._place[starts]] = np.add.reduceat(each, starts, axis=1)
+        drawn[:, self._place[starts]] = np.add.reduceat(hits, starts, axis=1)
         return drawn
 
 
 class ChunkDraws:
-    """Counts per bin if a row has several claims: labels are drawn in each chunk and counted.
+    """Counts per bin for several claims per row, from labels that are drawn in each chunk.
 
-    The seed of a chunk depends on its first row. Otherwise, the draws are the same as for rows in
-    memory. One pass over the chunks makes all draws of a portion.
+    The seed of a chunk depends on the number of its first row. Apart from the seeds, labels are
+    drawn as for rows in memory. One pass over the chunks makes all draws of a portion.
     """
 
     reusable = False
@@ -77,7 +77,7 @@ def _counts_of_chunk(
 
 
 def _cells_of(score: FloatArray, weight: FloatArray) -> tuple[FloatArray, AnyArray]:
-    """Mean scores of the cells in increasing order, and their numbers of rows."""
+    """Return the mean scores of the cells in increasing order, and their numbers of rows."""
     values, total, _ = distinct_sums(score, np.zeros(len(score)), weight)
     return values, total.round().astype(np.int64)
 
@@ -92,8 +92,7 @@ def chunked_null(
     inputs: str,
     n_bins: int,
 ) -> tuple[Claims, Callable[[Claims, BinRule], CountDraws], str]:
-    """Return the claims of chunked rows, how their outcomes are drawn, and the type of the
-    guarantee.
+    """Return the claims of chunked rows, a function that draws outcomes, and the guarantee.
 
     The edges of the cells include the edges of the bins, so no bin cuts through a cell.
     """

@@ -1,12 +1,12 @@
-"""Classical tests of binary calibration: mean, Spiegelhalter, Hosmer-Lemeshow, KS and Kuiper.
+"""Mean, Spiegelhalter, Hosmer-Lemeshow, KS and Kuiper tests of binary calibration.
 
 All tests are conditional on the scores. The tests assume independent rows that the model was not
-fitted on. With several claims (binary problems, one per class or rank), the smallest p-value is
-multiplied by the number of claims (Bonferroni), and the statistic is that of the claim with this
-p-value.
+fitted on. A claim is a binary problem, such as one class or rank. With several claims, the smallest
+p-value is multiplied by the number of claims (Bonferroni). The statistic of the result belongs to
+the claim with the smallest p-value.
 
-A row has one label, regardless of its weight. Tests are scaled by the standard deviation of the
-weighted sum, so only ratios of weights matter.
+A row has one label, regardless of its weight. Statistics are divided by the standard deviation of
+the weighted sum, so only ratios of weights matter.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from calibrant.metrics.ks import ks_path
 from calibrant.notions import Claim, ClaimBlock, Claims, Notion, as_notion, claims_of
 
 _LEAST_DRAWS, _DRAWS_PER_CLAIM = 2_000, 100
-"""Number of draws of the null distribution. There are 100 draws per claim, so the smallest possible
-p-value after Bonferroni's correction is at most 0.01. """
+"""Minimum number of draws of the null distribution, in total and per claim. With 100 draws per
+claim, the smallest possible p-value after Bonferroni's correction is at most 0.01. """
 
 _FEW_EXPECTED = 5.0
-"""Cochran's rule. With fewer expected outcomes of a kind per group, chi-squared is inaccurate."""
+"""Minimum expected number of outcomes of either kind per group (Cochran's rule). With fewer
+outcomes, the chi-squared distribution is inaccurate."""
 
 
 class _Outcome(NamedTuple):
@@ -62,8 +63,8 @@ def mean_test(
 ) -> CalibrationTestResult:
     r"""Test whether the mean predicted probability equals the observed frequency (exact).
 
-    By default there is one test per predicted class: are predictions of this class correct as often
-    as their confidence implies? Other tests weight errors by rows, so they miss errors of rare
+    By default, there is one test per predicted class, which compares the mean confidence and the
+    accuracy of its predictions. Other tests weight errors by rows, so they can miss errors of rare
     classes.
 
     Parameters
@@ -73,8 +74,8 @@ def mean_test(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "top-label"
-        Type of calibration: "top-label" tests each predicted class, "class-wise" tests the
-        frequency of each class, and "confidence" tests all rows together. See `calibrant.notions`.
+        Type of calibration, see `calibrant.notions`. "top-label" tests each predicted class,
+        "class-wise" tests the frequency of each class, and "confidence" tests all rows together.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
@@ -90,7 +91,7 @@ def mean_test(
     See Also
     --------
     consistency_test : Test of any calibration error by resampling labels.
-    ks_test : Test of cumulative outcomes, which also finds errors that cancel in the mean.
+    ks_test : Test of cumulative outcomes, which also detects errors that cancel in the mean.
 
     Notes
     -----
@@ -98,7 +99,7 @@ def mean_test(
     outcomes o, of the class with the smallest p-value. Under calibration, the number of positive
     outcomes has a Poisson-binomial distribution. The p-value is twice the smaller tail probability,
     so the level holds for every number of rows. Sums of weighted or chunked rows are compared with
-    their normal limit, or with draws as in `ks_test`. O(n log^2 n).
+    their normal limit, or with draws as in `ks_test`. The cost is O(n log^2 n).
 
     References
     ----------
@@ -148,15 +149,15 @@ def spiegelhalter_test(
 
     .. math:: Z = \frac{\sum_i (o_i - f_i)(1 - 2 f_i)}{\sqrt{\sum_i (1 - 2 f_i)^2 f_i (1 - f_i)}} ,
 
-    which is standard normal under calibration. The p-value is two-sided. O(n).
+    which is standard normal under calibration. The p-value is two-sided. The cost is O(n).
 
-    The test detects scores that are too extreme or not extreme enough. The test misses errors below
-    and above 1/2 that cancel, and all errors at 1/2.
+    The test detects scores that are too extreme or not extreme enough. The test misses all errors
+    at 1/2, and errors below and above 1/2 if they cancel.
 
-    The normal limit is inaccurate for few rows and for scores near 0 and 1. If the variance of the
-    number of outcomes, :math:`\sum_i f_i (1 - f_i)` with rows weighted by :math:`(1 - 2 f_i)^2`, is
-    below 20, the p-value is computed from at least 1,999 draws of the outcomes and is exact (Monte
-    Carlo).
+    The normal limit is inaccurate for few rows and for scores near 0 and 1. The relevant number is
+    the variance of the number of outcomes, :math:`\sum_i f_i (1 - f_i)`, with rows weighted by
+    :math:`(1 - 2 f_i)^2`. If this variance is below 20, the p-value is computed from at least 1,999
+    draws of the outcomes and is exact (Monte Carlo).
 
     References
     ----------
@@ -213,10 +214,11 @@ def hosmer_lemeshow_test(
 
     over groups of ordered scores with :math:`O_b` observed and :math:`E_b` expected outcomes. H is
     compared with the chi-squared distribution. Its degrees of freedom are the number of groups,
-    minus two on training rows. O(n log n).
+    minus two on training rows. The cost is O(n log n).
 
     The p-value depends on the number of groups and on the treatment of ties. The test has little
-    power with few rows, and with many rows it rejects any model.
+    power with few rows. With many rows, the test rejects nearly every model, because it detects
+    negligible errors.
 
     References
     ----------
@@ -260,8 +262,8 @@ def ks_test(
 
     See Also
     --------
-    kuiper_test : Variant that finds errors in any range of scores.
-    calibrant.metrics.ks_error : The calibration error that belongs to this test.
+    kuiper_test : Variant that detects errors in any range of scores.
+    calibrant.metrics.ks_error : Calibration error with the same cumulative sums.
 
     Notes
     -----
@@ -269,13 +271,13 @@ def ks_test(
         S(s) = \sum_{i: f_i \le s} (o_i - f_i) .
 
     Under calibration, S is a martingale, and D converges to the maximum absolute value of a
-    Brownian motion. The test is most powerful if errors have one sign over a range of scores;
-    alternating errors cancel. O(n log n).
+    Brownian motion. The test is most powerful if errors have the same sign over a range of scores,
+    because alternating errors cancel. The cost is O(n log n).
 
     If :math:`\sum_i f_i (1 - f_i)` is below 20, the limit is inaccurate, and the p-value is
-    computed from at least 1,999 draws of the outcomes and is exact (Monte Carlo). Otherwise the
-    p-value is that of the limit. The limit is conservative, because the maximum of a sum of few
-    steps is smaller than that of a Brownian motion.
+    computed from at least 1,999 draws of the outcomes and is exact (Monte Carlo). Otherwise, the
+    p-value is computed from the limit. This p-value is conservative, because the maximum of a sum
+    of few steps is smaller than the maximum of a Brownian motion.
 
     References
     ----------
@@ -316,14 +318,15 @@ def kuiper_test(
 
     See Also
     --------
-    ks_test : Test that compares cumulative sums from the lowest score on.
+    ks_test : Test of cumulative sums that begin at the lowest score.
 
     Notes
     -----
     .. math:: R = \frac{\max_s S(s) - \min_s S(s)}{\sqrt{\sum_i f_i (1 - f_i)}}
 
-    with S of `ks_test`, including S = 0 at the start. R converges to the range of a Brownian
-    motion. With small counts, the p-value is computed from draws, as in `ks_test`. O(n log n).
+    with S of `ks_test`, including S = 0 at the start. Under calibration, R converges to the range
+    of a Brownian motion. With small counts, the p-value is computed from draws, as in `ks_test`.
+    The cost is O(n log n).
 
     References
     ----------
@@ -362,9 +365,9 @@ def _run(
 
 
 def _redrawn(outcome: _Outcome, n_claims: int, n_draws: int) -> _Outcome:
-    """Replace the p-value by one from drawn outcomes if counts are small.
+    """Replace the p-value by a p-value from drawn outcomes if counts are small.
 
-    A corrected p-value of 1 stays, because draws could not change the decision.
+    A corrected p-value of 1 is kept, because draws would not change the decision.
     """
     if outcome.draw is None or outcome.p_value * n_claims >= 1.0:
         return outcome
@@ -375,8 +378,8 @@ def _redrawn(outcome: _Outcome, n_claims: int, n_draws: int) -> _Outcome:
 def _has_few(claim: Claim, factor: FloatArray | float = 1.0) -> bool:
     """Return whether the normal limit of a sum of ``factor * outcome`` is inaccurate.
 
-    With equal weights and factors, it is inaccurate if the variance of the number of outcomes is
-    below 20.
+    With equal weights and factors, the limit is inaccurate if the variance of the number of
+    outcomes is below 20.
     """
     squares = squared_weights(claim) * factor**2
     variance = claim.score * (1.0 - claim.score)
@@ -388,7 +391,7 @@ def _has_few(claim: Claim, factor: FloatArray | float = 1.0) -> bool:
 
 
 def _spread(claim: Claim, factor: FloatArray | float = 1.0) -> float:
-    """Standard deviation of the weighted sum of ``factor * outcome`` under calibration.
+    """Compute the standard deviation of the weighted sum of ``factor * outcome`` under calibration.
 
     A row has one label, regardless of its weight, so weights enter squared.
     """
@@ -399,7 +402,7 @@ def _spread(claim: Claim, factor: FloatArray | float = 1.0) -> float:
 def _in_spreads(excess: float, spread: float) -> float:
     """Express an excess in standard deviations.
 
-    The result is infinite if a certain prediction was wrong.
+    The result is infinite if a prediction with probability 0 or 1 was wrong.
     """
     if spread > 0:
         return float(abs(excess) / spread)
@@ -417,7 +420,7 @@ def _mean(claim: Claim) -> _Outcome:
             return np.abs(draws.sums(np.ones(len(draws.score)))) / spread
 
         return _of_limit(claim, z, float(2 * ndtr(-z)), draw)
-    # Equal weights: the count has a Poisson-binomial distribution, so the p-value is exact.
+    # With equal weights, the count has a Poisson-binomial distribution, so the p-value is exact.
     present = claim.weight > 0
     law = poisson_binomial(claim.score[present])
     hits = int(claim.outcome[present].sum())
@@ -445,7 +448,7 @@ def _of_limit(
     draw: Callable[[int], FloatArray],
     factor: FloatArray | float = 1.0,
 ) -> _Outcome:
-    """Return the outcome by the limit distribution, with draws attached if counts are small."""
+    """Return the outcome of the limit distribution. If counts are small, attach draws."""
     if not _has_few(claim, factor):
         return _Outcome(statistic, p_value)
     # Chunked data have cells of scores, so outcomes cannot be drawn for rows.
@@ -510,7 +513,7 @@ def _kuiper(claim: Claim) -> _Outcome:
 
 
 def distance_tail(x: float) -> float:
-    """Probability that a Brownian motion leaves [-x, x] before time 1.
+    """Return the probability that a Brownian motion leaves [-x, x] before time 1.
 
     >>> round(distance_tail(2.2414), 4)
     0.05
@@ -520,13 +523,13 @@ def distance_tail(x: float) -> float:
     if np.isinf(x):
         return 0.0
     k = np.arange(100)
-    # Reflection principle: 2 (P(W > x) - P(W > 3x) + ...) for each of the two sides. For x >= 0.1,
-    # all terms after the first 100 are below round-off.
+    # By the reflection principle, each side contributes 2 (P(W > x) - P(W > 3x) + ...). For x >=
+    # 0.1, all terms after the first 100 are below round-off.
     return float(np.clip(4 * ((-1.0) ** k @ ndtr(-(2 * k + 1) * x)), 0.0, 1.0))
 
 
 def range_tail(x: float) -> float:
-    """Probability that the range of a Brownian motion up to time 1 exceeds x (Feller 1951).
+    """Return the probability that the range of a Brownian motion up to time 1 exceeds x.
 
     >>> round(range_tail(2.4977), 3)
     0.05

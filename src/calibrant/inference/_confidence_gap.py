@@ -13,23 +13,24 @@ from calibrant.inference._results import Interval, check_level
 def confidence_gap(
     y: IntArray, proba: FloatArray, weight: FloatArray | None = None, *, level: float = 0.95
 ) -> Interval:
-    r"""Return mean confidence minus accuracy, positive if overconfident, with its interval.
+    r"""Estimate mean confidence minus accuracy with its interval.
 
-    With :math:`d_i = \max_k p_{ik} - 1[y_i = \arg\max_k p_{ik}]` of mean :math:`\bar d` and
-    standard deviation s, and confidences f, the interval is :math:`\bar d \pm t_{n-1}
-    \sqrt{\max(s^2, \overline{f(1 - f)}) / n}`. The variance is at least that of a calibrated model,
-    because a few rows that are all correct underestimate it. Weights are scaled to the effective
-    number of rows, and n is their sum. Arguments are checked rows.
+    The gap is positive for overconfident models. Let :math:`\bar d` and s be the mean and standard
+    deviation of :math:`d_i = \max_k p_{ik} - 1[y_i = \arg\max_k p_{ik}]`, and f the confidences.
+    The interval is :math:`\bar d \pm t_{n-1} \sqrt{\max(s^2, \overline{f(1 - f)}) / n}`. The
+    variance is at least the variance of a calibrated model, because a few rows that are all correct
+    underestimate the variance. Weights are scaled to the effective number of rows, and n is their
+    sum. The arguments must be checked rows.
     """
     check_level(level)
     top = proba.max(axis=1)
     difference = top - (proba.argmax(axis=1) == y)
-    each = np.ones(len(y)) if weight is None else effective_weights(np.asarray(weight))
-    rows, gap = float(each.sum()), float(np.average(difference, weights=each))
-    # A single row has no variance. Differences lie in [-1, 1], so the largest possible variance is
-    # 1.
-    spread = float(each @ (difference - gap) ** 2 / (rows - 1)) if rows > 1 else 1.0
-    expected = float(np.average(top * (1 - top), weights=each))
+    weights = np.ones(len(y)) if weight is None else effective_weights(np.asarray(weight))
+    rows, gap = float(weights.sum()), float(np.average(difference, weights=weights))
+    # A single row has no variance, so use the largest possible variance of differences in [-1,
+    # 1].
+    spread = float(weights @ (difference - gap) ** 2 / (rows - 1)) if rows > 1 else 1.0
+    expected = float(np.average(top * (1 - top), weights=weights))
     return gap_interval(rows, gap, spread, expected, level)
 
 

@@ -1,4 +1,4 @@
-"""Consistency resampling: compare an error with its distribution under calibration."""
+"""Consistency resampling, which compares an error with its distribution under calibration."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def consistency_test(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     metric : str, callable ``(y, p) -> float`` or Metric, default "conf_ece"
-        "conf_ece", "cw_ece", "tl_ece", "mce", the name of any metric ("ks_error",
-        "smooth_calibration_error", ...), or a function of column codes and probabilities. Large
-        values must mean miscalibration. A ``functools.partial(expected_calibration_error, ...)`` is
-        computed as fast as the named binned errors.
+        Name of a binned error ("conf_ece", "cw_ece", "tl_ece", "mce") or of another metric
+        ("ks_error", "smooth_calibration_error", ...), or a function of column numbers and
+        probabilities. Large values must mean miscalibration. A
+        ``functools.partial(expected_calibration_error, ...)`` is as fast as a named binned error.
     n_resamples : int, default 10000
         Number of resamples.
     rng : int, Generator or None
@@ -72,8 +72,8 @@ def consistency_test(
     n_bins : int, default 15
         Number of bins of the errors that are passed by name.
     notion : str or Notion, optional
-        Type of calibration, for example ``notion="class-owl"``. By default, it is the type of the
-        metric.
+        Type of calibration, for example ``notion="class-owl"``. By default, the type of the metric
+        is used.
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
@@ -105,21 +105,21 @@ def consistency_test(
     The test is exact, because the data and the resamples are exchangeable under the null
     hypothesis. So the p-value is at most alpha with probability at most alpha, for every n and B
     (Barnard's Monte Carlo test). For types of calibration with one claim per row (confidence,
-    top-label, ...), the null hypothesis is that outcomes are draws from the scores. Their counts
-    per bin are drawn from the exact Poisson-binomial distribution, without labels. With several
-    claims per row (class-wise), labels are drawn, and the null hypothesis is canonical calibration.
+    top-label, ...), the null hypothesis is that outcomes are draws from the scores. Counts per bin
+    are drawn from their exact Poisson-binomial distribution, without labels. With several claims
+    per row (class-wise), labels are drawn, and the null hypothesis is canonical calibration.
 
     For chunked scores, such as dask arrays, only errors of equal-width bins can be tested. With one
     claim per row, scores are grouped into cells (:doc:`/guide/large-data`), so the distribution of
     the counts is accurate up to the width of a cell. With several claims, labels are drawn in each
-    chunk with numbers that depend on the chunking, and their counts are added.
+    chunk, so the draws depend on the chunking.
 
-    Binned errors cost O(n K) time once, then one random number per row and resample (confidence:
-    per bin and resample), and memory for the counts of a portion of the resamples. Other metrics
-    are evaluated once per resample.
+    Binned errors cost O(n K) time once. Each resample then needs one random number per bin for one
+    claim per row, and one random number per row for several claims. The memory is proportional to
+    the counts of a portion of the resamples. Other metrics are evaluated once per resample.
 
-    On the temperature-scaled logits (T = 2.8826) of the CIFAR-10 DenseNet-40 of Kull 2019, 10,000
-    test rows:
+    The following results are for 10,000 test rows of the CIFAR-10 DenseNet-40 of Kull 2019, with
+    temperature-scaled logits (T = 2.8826):
 
     ========  =========  ===========  =======  =========================
     metric    statistic  calibrated   p-value  published
@@ -128,8 +128,8 @@ def consistency_test(
     cw_ece    0.00405    0.0029       0.0001   0.0000 (Table 20)
     ========  =========  ===========  =======  =========================
 
-    Class-wise calibration is rejected at 0.001, with the smallest p-value that 10,000 resamples can
-    give. Confidence calibration is not rejected at that level.
+    At level 0.001, class-wise calibration is rejected, with the smallest p-value that 10,000
+    resamples can give. At this level, confidence calibration is not rejected.
 
     References
     ----------
@@ -165,11 +165,11 @@ def consistency_test(
             metric, statistic, resampled, count_null.hypothesis, claims.n_rows, guarantee
         )
     proba, y, weight, names = check_rows(y_true, y_prob, sample_weight, classes, inputs)
-    chosen = _with_options(as_metric(metric), notion, weight, names, n_bins)
-    binned_options = chosen.binned_options
+    bound_metric = _with_options(as_metric(metric), notion, weight, names, n_bins)
+    binned_options = bound_metric.binned_options
     null: _CountNull | _LabelNull
     if binned_options is None or not (weight == 1).all():
-        null = _LabelNull(proba, chosen, LabelDraws(proba))
+        null = _LabelNull(proba, bound_metric, LabelDraws(proba))
         statistic = null.metric(y, proba)
     else:
         null = _CountNull.of(proba, y, weight, {"n_bins": n_bins, **binned_options})
@@ -254,7 +254,7 @@ class _CountNull:
         options: dict[str, Any],
         draw: Callable[[Claims, BinRule], CountDraws],
     ) -> _CountNull:
-        """Null distribution of claims, binned and measured by ``options``."""
+        """Build the null distribution of an error of claims, which ``options`` define."""
         keys = ("n_bins", "strategy", "bins")
         table = bin_table(claims, **{key: options[key] for key in keys if key in options})
         norm = {key: value for key, value in options.items() if key not in keys}
@@ -273,7 +273,7 @@ class _CountNull:
 
 @dataclass(frozen=True, eq=False)
 class _LabelNull:
-    """Null distribution of any metric, which is evaluated for each draw of labels."""
+    """Null distribution of any metric, which is evaluated on each draw of labels."""
 
     proba: FloatArray
     metric: Metric
@@ -315,5 +315,5 @@ def _resample(
         for part in parts:
             yield null.draw(generator, part.stop - part.start)
 
-    drawn = tracked(errors(), total=len(parts), description="Resampling", progress=progress)
-    return np.array([value for values in drawn for value in values])
+    portions = tracked(errors(), total=len(parts), description="Resampling", progress=progress)
+    return np.array([value for values in portions for value in values])

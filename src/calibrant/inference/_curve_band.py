@@ -21,7 +21,7 @@ from calibrant.notions import Claim, Notion, as_notion
 class CalibrationBand(ShortRepr, AsText):
     """Confidence band of a calibration curve, returned by `calibration_band`.
 
-    Call it with scores to get the lower and upper bounds of the curve at these scores.
+    Call the band with scores to get lower and upper bounds of the curve at these scores.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class CalibrationBand(ShortRepr, AsText):
     def excludes_calibration(self) -> bool:
         """Whether the diagonal leaves the band.
 
-        If so, calibration is rejected at level 1 - level.
+        In this case, the hypothesis of calibration is rejected at level 1 - ``level``.
         """
         return bool((self.low > self.stop).any() or (self.high < self.start).any())
 
@@ -79,7 +79,7 @@ class CalibrationBand(ShortRepr, AsText):
         width = float(np.mean(self.high - self.low))
         verdict = "excludes" if self.excludes_calibration else "does not exclude"
         return (
-            f"{self.level:.0%} confidence band of the calibration curve ({self.notion}): it "
+            f"The {self.level:.0%} confidence band of the calibration curve ({self.notion}) "
             f"{verdict} calibration. Mean width {width:.3f}, {self.n_samples:,} rows "
             f"({self.guarantee})."
         )
@@ -114,7 +114,7 @@ def calibration_band(
     level : float, default 0.95
         Probability that the band contains the whole curve.
     n_groups : int, default 100
-        Number of groups m of nearly equal size. Tied scores stay in one group.
+        Number of groups m of nearly equal size. Tied scores stay in the same group.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
@@ -125,7 +125,7 @@ def calibration_band(
     Returns
     -------
     CalibrationBand
-        The band, a function of the score.
+        The band, which is a function of the score.
 
     See Also
     --------
@@ -141,20 +141,21 @@ def calibration_band(
     .. math:: \Big[ \max_{j \le k,\, k \text{ below } s} l_{jk} ,\;
         \min_{j \le k,\, j \text{ above } s} u_{jk} \Big] ,
 
-    where "below" means that all scores of the group are at most s, and "above" at least s.
+    where "below" means that all scores of the group are at most s, and "above" means that they are
+    at least s.
 
     Because the curve does not decrease, the mean probability of groups j to k is at most the
     probability at any s above them. A lower limit of this mean is therefore a lower limit of the
-    curve at s. The upper limit follows in the same way. All intervals hold simultaneously by
+    curve at s. The argument for the upper limit is analogous. All intervals hold simultaneously by
     Bonferroni's inequality. Outcomes of a group need not have equal probabilities (Hoeffding 1956).
-    Rows must be independent, and the model must not have been fitted on them. O(n log n + m^2).
+    Rows must be independent, and the model must not have been fitted on them. The cost is O(n log n
+    + m^2).
 
     References
     ----------
     Dimitriadis, Dümbgen, Henzi, Puke & Ziegel (2023), Biometrika 110, arXiv:2203.04065; Yang &
-    Barber (2019), Contraction and
-    uniform convergence of isotonic regression, arXiv:1706.01852; Hoeffding (1956),
-    doi:10.1214/aoms/1177728178.
+    Barber (2019), Contraction and uniform convergence of isotonic regression, arXiv:1706.01852;
+    Hoeffding (1956), doi:10.1214/aoms/1177728178.
 
     Examples
     --------
@@ -169,9 +170,9 @@ def calibration_band(
     proba, y, weight, names = check_rows(
         y_true, y_prob, sample_weight, classes, inputs, only_equal="A calibration band"
     )
-    chosen = as_notion(notion).bound(names)
-    claim = only_claim(chosen, chosen.claims(proba, y, weight))
-    return band_of_claim(claim, level, n_groups, chosen.name)
+    kind = as_notion(notion).bound(names)
+    claim = only_claim(kind, kind.claims(proba, y, weight))
+    return band_of_claim(claim, level, n_groups, kind.name)
 
 
 def band_of_claim(claim: Claim, level: float, n_groups: int, name: str) -> CalibrationBand:

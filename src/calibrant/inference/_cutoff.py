@@ -21,8 +21,8 @@ def cutoff_interval(
 ) -> Interval:
     r"""Compute a confidence interval of the cutoff calibration error.
 
-    The interval is conservative: it holds for every number of rows and every distribution of
-    scores.
+    The interval is conservative, because it is valid for every number of rows and every
+    distribution of scores.
 
     Parameters
     ----------
@@ -34,27 +34,27 @@ def cutoff_interval(
     Returns
     -------
     Interval
-        ``standard_error`` is NaN.
+        The interval. Its ``standard_error`` is NaN.
 
     See Also
     --------
-    calibrant.metrics.cutoff_calibration_error : The estimate.
-    consistency_test : Test of calibration; pass ``metric="cutoff_calibration_error"``.
+    calibrant.metrics.cutoff_calibration_error : Compute the estimate.
+    consistency_test : Test with ``metric="cutoff_calibration_error"``.
 
     Notes
     -----
-    A row with outcome 1 contributes :math:`1 - f`, a row with outcome 0 contributes :math:`-f`.
-    Consider the share of rows with outcome 1 and scores up to t, and the same for outcome 0. With
-    probability :math:`1 - \alpha / 2`, each share differs from its expectation by at most
-    :math:`\epsilon = \sqrt{\log(4 / \alpha) / 2n}` at all t simultaneously. This is the inequality
-    of Dvoretzky, Kiefer and Wolfowitz with Massart's constant. The residual of an interval of
-    scores is a difference of two such shares, with weights that decrease from one to zero. So its
-    error is at most :math:`4 \epsilon`. The interval is therefore the estimate :math:`\pm 4
-    \epsilon`. With several claims, each claim gets an equal part of :math:`\alpha`, and claims have
-    the same weights as in the estimate.
+    A row with outcome 1 contributes :math:`1 - f`, and a row with outcome 0 contributes :math:`-f`.
+    For each outcome, consider the share of all rows that have this outcome and a score up to t.
+    With probability :math:`1 - \alpha / 2`, each share differs from its expectation by at most
+    :math:`\epsilon = \sqrt{\log(4 / \alpha) / 2n}` at all t simultaneously. This bound is the
+    inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant. The residual of an
+    interval of scores is a difference of two such shares, with weights that decrease from one to
+    zero. So the error of the residual is at most :math:`4 \epsilon`, and the interval is the
+    estimate :math:`\pm 4 \epsilon`. With several claims, each claim gets an equal part of
+    :math:`\alpha`, and claims have the same weights as in the estimate.
 
     The interval is wide, for example :math:`\pm 0.06` for 10,000 rows. Rows must be independent and
-    have unit weights. O(n log n).
+    have unit weights. The cost is O(n log n).
 
     References
     ----------

@@ -24,7 +24,7 @@ _ROWS_PER_QUANTITY = 10
 # Up to this many joint cells, counts are stored for all cells. Above this number, counts are
 # stored only for occupied cells.
 _JOINT_CELLS = 2**16
-# Minimum number of rows per quantile bin; claims with few rows get fewer bins.
+# Minimum number of rows per quantile bin. Claims with few rows get fewer bins.
 _ROWS_PER_BIN = 5
 # With fewer rows per claim on average, the level is not reliable.
 _ROWS_PER_CLAIM = 10
@@ -46,7 +46,8 @@ def debiased_interval(
     r"""Estimate the debiased L2 calibration error with a confidence interval.
 
     The estimate equals ``expected_calibration_error(norm=2, debias=True)``, except that the floor
-    at 0 applies to classes or ranks instead of claims. Lower is better, and 0 means calibrated.
+    at 0 applies to classes or ranks instead of claims (binary events). Lower is better, and the
+    true error of a calibrated model is 0.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def debiased_interval(
     n_bins : int, default 15
         Number of bins per claim.
     strategy : {"quantile", "uniform", "unique"}, default "quantile"
-        How bins are chosen: quantiles, equal widths, or one bin per distinct score.
+        Quantile bins, equal-width bins, or one bin per distinct score.
     bins : fitted binning calibrator or `Bins`, optional
         Use these bins instead of ``n_bins`` and ``strategy``.
     level : float, default 0.95
@@ -76,14 +77,14 @@ def debiased_interval(
     -------
     Interval
         ``standard_error`` is the standard error of the squared error, without the corrections for
-        few rows. ``note`` states the share of rows that are not in the estimate. If no row is in
-        the estimate, the error is not identifiable and the estimate is NaN. ``guarantee`` is
+        few rows. Rows that are alone in their bin are not in the estimate, and ``note`` states
+        their share. If no row is in the estimate, the estimate is NaN. ``guarantee`` is
         "asymptotic", or "heuristic" if some rows are not in the estimate or claims have fewer than
         ten rows on average.
 
     See Also
     --------
-    calibrant.metrics.expected_calibration_error : The estimate.
+    calibrant.metrics.expected_calibration_error : Compute the estimate.
     consistency_test : Test whether a calibration error exceeds sampling noise.
     calibration_gain : Confidence interval of the calibration error in a proper score.
 
@@ -94,14 +95,14 @@ def debiased_interval(
     .. math:: T = \sum_b \frac{n_b}{n} \Big[ (\bar o_b - \bar f_b)^2
         - \frac{\bar o_b (1 - \bar o_b)}{n_b - 1} \Big] .
 
-    With residuals :math:`r_i = o_i - f_i` of mean :math:`\mu_b` in bin b, its variance is the sum
-    of
+    With residuals :math:`r_i = o_i - f_i` of mean :math:`\mu_b` in bin b, the variance of T is the
+    sum of
 
     .. math:: V_1 = \frac1n \text{Var}(2 \mu_{b(i)} r_i - \mu_{b(i)}^2) \quad\text{and}\quad
         V_2 = \frac{2}{n^2} \sum_b \frac{1}{n_b^2} \sum_{i \ne j \in b} (r_i - \mu_b)^2 (r_j -
         \mu_b)^2 .
 
-    :math:`V_1` dominates for a miscalibrated model and :math:`V_2` for a calibrated one. With
+    :math:`V_1` dominates for miscalibrated models, and :math:`V_2` for calibrated models. With
     estimated means :math:`V_1` is too large by about :math:`2 V_2`, so the variance is estimated by
     :math:`s^2 = \max(V_1 - V_2, V_2)`. In bins with few rows, equal outcomes underestimate the
     variance. The estimated variance is therefore at least the variance at the rate :math:`(n_b \bar
@@ -116,16 +117,17 @@ def debiased_interval(
     A bin needs two rows. Claims with fewer than ``5 n_bins`` rows get fewer quantile bins, of five
     rows each. Rows that are still alone in their bin are not in the estimate. The upper limit
     assumes the largest possible error for these rows. If claims are split by label, the error is at
-    least that of the same claims without the split (Jensen). Estimate and limits are raised
-    accordingly, so the interval estimates the larger of the two binned errors. Claims without the
-    split have more rows and therefore finer bins.
+    least the error without the split (Jensen). Estimate and limits are raised accordingly, so the
+    interval estimates the larger of the two binned errors. Claims without the split have more rows
+    and therefore finer bins.
 
     The interval is asymptotic and refers to the binned error, which is the error after averaging
     scores within bins. The binned error is at most the error of the model itself. With 15 bins and
-    a smooth error, the difference is below 1%. With few rows and therefore few bins, it can be
-    large. :doc:`/evidence/coverage` has simulated coverages. The percentile bootstrap is not valid
-    here, see `bootstrap_interval`. With several classes or ranks, covariances over joint bins are
-    estimated in O(n K^2). With more than 100, they are bounded, and the interval is wider.
+    a smooth error, the difference is below 1%. With few rows and therefore few bins, the difference
+    can be large. :doc:`/evidence/coverage` shows simulated coverages. The percentile bootstrap is
+    not valid here, see `bootstrap_interval`. With several classes or ranks, covariances over joint
+    bins are estimated in O(n K^2). With more than 100 classes or ranks, the covariances are bounded
+    instead, and the interval is wider.
 
     References
     ----------
@@ -144,19 +146,21 @@ def debiased_interval(
     True
     """
     check_level(level)
-    chosen = as_notion(notion)
-    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
+    kind = as_notion(notion)
+    claims, _ = claims_of(kind, y_true, y_prob, sample_weight, classes, inputs=inputs)
     claims = claims.effective()
     table = bin_table(
         claims, n_bins=n_bins, strategy=strategy, bins=bins, rows_per_bin=_ROWS_PER_BIN
     )
     result = _error_limits(claims, table, level)
     if claims.n_labels > 1:
-        whole = replace(claims, n_labels=1)
-        merged = bin_table(whole, n_bins=n_bins, strategy="quantile", rows_per_bin=_ROWS_PER_BIN)
-        result = result.at_least(_error_limits(whole, merged, level))
+        unsplit_claims = replace(claims, n_labels=1)
+        unsplit_table = bin_table(
+            unsplit_claims, n_bins=n_bins, strategy="quantile", rows_per_bin=_ROWS_PER_BIN
+        )
+        result = result.at_least(_error_limits(unsplit_claims, unsplit_table, level))
     return Interval(
-        quantity=f"debiased L2 calibration error, {chosen.name}",
+        quantity=f"debiased L2 calibration error, {kind.name}",
         estimate=result.estimate,
         low=result.low,
         high=result.high,
@@ -178,7 +182,7 @@ class _Limits:
     standard_error: float
 
     def at_least(self, other: _Limits) -> _Limits:
-        """Raise the limits of an error that is known to be at least as large as another."""
+        """Raise the estimate and the limits to the estimate and the limits of a smaller error."""
         return replace(
             self,
             estimate=float(np.fmax(self.estimate, other.estimate)),
@@ -215,16 +219,16 @@ def _estimate(table: BinTable) -> float:
     shape = table.n_quantities, table.n_labels
     square = np.maximum(table.debiased_square.reshape(shape).sum(axis=1), 0.0)
     counted = table.counted_weight.reshape(shape).sum(axis=1)
-    each = square[counted > 0] / counted[counted > 0]
-    return float(each.mean()) ** 0.5 if each.size else float("nan")
+    means = square[counted > 0] / counted[counted > 0]
+    return float(means.mean()) ** 0.5 if means.size else float("nan")
 
 
 def _hidden_variances(table: BinTable, quantile: float) -> tuple[float, float]:
     """Correct both variances for bins in which nearly all outcomes are equal.
 
-    The correction is the variance at the rate of Agresti and Coull minus that at the observed rate.
-    The quantities of a row are mutually exclusive, so their squared correlations add up to about Q
-    / (Q - 1) of one of them.
+    The correction is the variance at the rate of Agresti and Coull minus the variance at the
+    observed rate. The Q quantities of a row are mutually exclusive, so the squared correlations of
+    a quantity with all quantities add up to about Q / (Q - 1).
     """
     counted = table.weight >= 2
     rows, hits = table.weight[counted], table.outcome[counted]
@@ -241,9 +245,9 @@ def _hidden_variances(table: BinTable, quantile: float) -> tuple[float, float]:
 
 def _largest_uncounted(table: BinTable) -> float:
     """Largest possible sum of squared errors of rows that are alone in their bin."""
-    alone = (table.weight > 0) & (table.weight < 2)
-    score = table.score[alone] / table.weight[alone]
-    return float(table.weight[alone] @ np.maximum(score, 1 - score) ** 2)
+    is_alone = (table.weight > 0) & (table.weight < 2)
+    score = table.score[is_alone] / table.weight[is_alone]
+    return float(table.weight[is_alone] @ np.maximum(score, 1 - score) ** 2)
 
 
 def _is_sparse(table: BinTable) -> bool:
@@ -268,9 +272,9 @@ def _count_note(table: BinTable) -> str:
 def _square_interval(
     square: float, mean_variance: float, pair_variance: float, level: float
 ) -> tuple[float, float]:
-    """Confidence limits of the squared error, at least 0."""
+    """Compute the confidence limits of the squared error, which are at least 0."""
     reach = float(ndtri((1 + level) / 2)) * _standard_error(mean_variance, pair_variance)
-    # The standard error grows with the error, see the notes of `debiased_interval`.
+    # The standard error grows with the error, see the Notes of `debiased_interval`.
     growth = float(ndtri((1 + level) / 2)) * pair_variance**0.5
     if square > 0:
         growth = min(growth, reach**2 / (4 * square))
@@ -290,7 +294,7 @@ def _cell_means(table: BinTable) -> FloatArray:
 
 
 def _mean_variance(claims: Claims, table: BinTable) -> float:
-    """Variance due to the mean residuals of the bins (V_1 of the notes)."""
+    """Compute the variance due to the mean residuals of the bins (V_1 of the Notes)."""
     means, n = _cell_means(table), float(claims.weight.sum())
 
     def moments(rows: slice) -> Any:
@@ -307,12 +311,14 @@ Column = tuple[FloatArray, IntArray]
 
 
 def _pair_variance(claims: Claims, table: BinTable) -> float:
-    """Variance due to pairs of rows in the same bins (V_2 of the notes).
+    """Compute the variance due to pairs of rows in the same bins (V_2 of the Notes).
 
-    A covariance of two quantities is the sum over pairs of rows that share the bins of both.
+    The covariance of two quantities is a sum over pairs of rows that share a bin in both
+    quantities.
     """
     if claims.n_quantities > _MOST_QUANTITIES:
-        # Cauchy-Schwarz: the variance of a sum is at most the squared sum of standard deviations.
+        # By Cauchy-Schwarz, the variance of a sum is at most the squared sum of standard
+        # deviations.
         sums = (_pairs(column, column, claims.weight) for column in _columns(claims, table))
         spread = sum(max(0.0, part) ** 0.5 for part in sums) ** 2
     else:
@@ -325,7 +331,8 @@ def _pair_variance(claims: Claims, table: BinTable) -> float:
 def _columns(claims: Claims, table: BinTable) -> Iterator[Column]:
     """Yield scaled residuals and cells per quantity.
 
-    Residuals are centered at the mean of their cell and divided by the square root of its rows.
+    Residuals are centered at the mean of their cell, and divided by the square root of its number
+    of rows.
     """
     means, counts = _cell_means(table).reshape(table.weight.shape), table.weight
     scale = np.divide(1.0, np.sqrt(counts), out=np.zeros_like(counts), where=counts >= 2)
@@ -341,7 +348,7 @@ def _columns(claims: Claims, table: BinTable) -> Iterator[Column]:
 
 
 def _pairs_of_rows(columns: list[Column], weight: FloatArray) -> float:
-    """Compute the sum of `_all_pairs` by looping over pairs of rows. O(n^2 Q / B).
+    """Compute the sum of `_all_pairs` by looping over pairs of rows, in O(n^2 Q / B) time.
 
     For two rows, the products of their deviations in shared cells are summed over quantities and
     squared.

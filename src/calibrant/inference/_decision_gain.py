@@ -34,32 +34,33 @@ def decision_gain(
 ) -> Gain:
     r"""Estimate how much calibration reduces the mean cost of decisions, with an interval.
 
-    Decisions minimize the expected cost, before and after calibration. The unit of the gain is that
-    of the costs.
+    Decisions minimize the expected cost, before and after calibration. The gain has the unit of the
+    costs, and a positive gain is an improvement.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted scores. A 1D array holds those of class 1 of a binary problem.
+        Predicted scores. A 1D array contains the scores of class 1 of a binary problem.
     cost : array-like of shape (K, A), optional
-        Cost of each action (column) for each true class (row). By default 0 for the correct
-        class and 1 for each other class.
+        Cost of each action (column) for each true class (row). By default, an action predicts a
+        class. A correct prediction costs 0, and an incorrect one costs 1.
     calibrator : calibrator, optional
         A clone is fitted for each fold, with ``inputs`` set. With more than two classes, a binary
         calibrator is extended one-vs-rest. Any scikit-learn classifier with ``predict_proba`` is
-        accepted. By default `StructuredScaling`.
+        accepted. The default is `StructuredScaling`.
     abstain : float or array-like of shape (K,), optional
-        Cost of an abstention, as one more action, for all classes or for each true class.
+        Cost of an abstention, which is added as the last action. Pass one cost, or one cost per
+        true class.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     cv : int, splitter or iterable of (train, test) rows, default 5
-        With an integer, rows are assigned to folds at random, whatever their order.
+        With an integer, rows are assigned to folds at random, regardless of their order.
     level : float, default 0.95
         Coverage of the interval.
     sample_weight : array-like of shape (n,), optional
-        Row weights. They are scaled to the effective number of rows (Kish).
+        Row weights. Weights are scaled to the effective number of rows (Kish).
     classes : array-like of labels, optional
         Labels of the columns.
     rng : int, Generator or None
@@ -71,20 +72,20 @@ def decision_gain(
     Returns
     -------
     Gain
-        Its interval is the ``"nadeau-bengio"`` one.
+        The gain with a ``"nadeau-bengio"`` interval.
 
     See Also
     --------
     calibration_gain : Reduction of a proper score.
-    calibrant.metrics.decision_cost : The mean cost of decisions.
-    calibrant.decisions.DecisionRule : The decisions.
+    calibrant.metrics.decision_cost : Compute the mean cost of decisions.
+    calibrant.decisions.DecisionRule : Make decisions with minimum expected cost.
 
     Notes
     -----
     The gain is the mean over rows of :math:`c(y_i, a(p_i)) - c(y_i, a(g_{-i}(p_i)))`, where a(p) is
-    the action of least expected cost and :math:`g_{-i}` the calibrator that was fitted without the
+    the action of lowest expected cost and :math:`g_{-i}` the calibrator that was fitted without the
     fold of row i. The interval is paired over rows and widened, because the training rows of the
-    folds overlap. It extends at least (largest cost - smallest cost) / n to both sides.
+    folds overlap. The interval extends at least (largest cost - smallest cost) / n to both sides.
 
     References
     ----------

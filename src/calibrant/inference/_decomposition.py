@@ -1,4 +1,4 @@
-"""Decompose proper scores into calibration and refinement, and binary scores by CORP."""
+"""Decompose proper scores into calibration and refinement."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ class ScoreDecomposition:
     score : {"log_loss", "brier_score"}
         Name of the score.
     value : float
-        Mean score of the predictions; ``value = calibration + refinement``. Lower is better.
+        Mean score of the predictions, ``value = calibration + refinement``. Lower is better.
     calibration : float
-        Reduction of the score by cross-fitted recalibration; negative if recalibration increases
-        the score.
+        Reduction of the score by cross-fitted recalibration. The term is negative if recalibration
+        increases the score.
     refinement : float
         Mean score after recalibration.
     notion : str
@@ -126,9 +126,9 @@ def score_decomposition(
 ) -> ScoreDecomposition:
     r"""Decompose a proper score into miscalibration and refinement.
 
-    Use it to see which part of the log-loss or Brier score recalibration can remove. The result
-    contains two decompositions, one of the score of the whole probability vector and one of the
-    binary score of each claim.
+    The decomposition shows which part of the log-loss or Brier score recalibration can remove. The
+    result contains two decompositions, one of the score of the whole probability vector and one of
+    the binary score of each claim.
 
     Parameters
     ----------
@@ -137,10 +137,10 @@ def score_decomposition(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     calibrator : calibrator, optional
-        The calibrator, as in `calibration_gain`. By default, it is `StructuredScaling`.
+        Calibrator, as in `calibration_gain`. The default is `StructuredScaling`.
     score : {"log_loss", "brier_score"}, default "log_loss"
-        The proper score. For a claim it is the binary score: ``-log`` of the probability of the
-        outcome, or ``(score - outcome)^2``.
+        The proper score. The binary score of a claim is ``-log`` of the probability of the outcome,
+        or ``(score - outcome)^2``.
     notion : str or Notion, default "class-wise"
         Type of calibration whose claims are decomposed, see `calibrant.notions`.
     cv : int, default 5
@@ -157,11 +157,11 @@ def score_decomposition(
     Returns
     -------
     ScoreDecomposition
-        All terms. Lower scores are better.
+        All terms of both decompositions.
 
     See Also
     --------
-    calibration_gain : The calibration term with a confidence interval.
+    calibration_gain : Estimate the calibration term with a confidence interval.
     calibrant.metrics.expected_calibration_error : Calibration error in units of probability.
 
     Notes
@@ -171,8 +171,8 @@ def score_decomposition(
     .. math:: \bar S(p) = \underbrace{\bar S(p) - \bar S(g(p))}_{\text{calibration}} +
         \underbrace{\bar S(g(p))}_{\text{refinement}} .
 
-    For each claim of ``notion``, with :math:`\hat f` the isotonic regression of the outcomes on the
-    scores f and :math:`\bar o` their mean (CORP),
+    For each claim of ``notion``, let :math:`\bar o` be the mean outcome and :math:`\hat f` the
+    isotonic regression of the outcomes on the scores f. The CORP decomposition is
 
     .. math:: \bar S(f) = \underbrace{\bar S(f) - \bar S(\hat f)}_{\text{miscalibration}} -
         \underbrace{(\bar S(\bar o) - \bar S(\hat f))}_{\text{discrimination}} +
@@ -181,9 +181,9 @@ def score_decomposition(
     The terms of a claim are in-sample. The isotonic regression is fitted on the same rows, so
     miscalibration and discrimination are biased upward. For a calibrated binary model, the
     miscalibration term of the log-loss was 0.137 with 30 rows, 0.073 with 100 and 0.018 with 1,000.
-    These values are 32%, 19% and 5% of the discrimination. With ten classes, they are 46%, 33% and
-    11%. Tied scores are grouped. Logarithms are taken of probabilities clipped to ``[1e-12, 1 -
-    1e-12]``. O(n log n) per claim.
+    These values are 32%, 19% and 5% of the discrimination. With ten classes, the shares are 46%,
+    33% and 11%. Tied scores are grouped. Logarithms are taken of probabilities clipped to ``[1e-12,
+    1 - 1e-12]``. The cost is O(n log n) per claim.
 
     References
     ----------
@@ -202,13 +202,13 @@ def score_decomposition(
     data = check_predictions(
         y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )
-    chosen = as_notion(notion).bound(data.classes)
+    kind = as_notion(notion).bound(data.classes)
     pairs = paired_scores(data, calibrator, score=score, inputs=inputs, cv=cv, rng=rng)
     value, refinement = pairs.mean(pairs.before), pairs.mean(pairs.after)
     proba = data.scores if inputs == "proba" else as_proba(data.scores, inputs)
-    names = chosen.claim_names([str(label) for label in data.classes.tolist()])
-    claims = _corp(chosen.claims(proba, data.y, data.weight), _CLAIM_SCORES[score], names)
-    return ScoreDecomposition(score, value, value - refinement, refinement, chosen.name, claims)
+    names = kind.claim_names([str(label) for label in data.classes.tolist()])
+    claims = _corp(kind.claims(proba, data.y, data.weight), _CLAIM_SCORES[score], names)
+    return ScoreDecomposition(score, value, value - refinement, refinement, kind.name, claims)
 
 
 def _brier_sum(score: FloatArray, total: FloatArray, hits: FloatArray) -> float:
@@ -244,8 +244,8 @@ def _claim_parts(
     rate = np.clip(scipy.optimize.isotonic_regression(hits / rows, weights=rows).x, 0, 1)
     score, best = score_sum(values, rows, hits) / n, score_sum(rate, rows, hits) / n
     uncertainty = score_sum(np.full_like(rate, hits.sum() / n), rows, hits) / n
-    # No isotonic function, such as the identity or a constant, fits better than the isotonic
-    # regression. Round-off must not make miscalibration or discrimination negative.
+    # The isotonic regression fits at least as well as all other isotonic functions, such as the
+    # identity or a constant. Round-off must not make miscalibration or discrimination negative.
     best = min(best, score, uncertainty)
     return ClaimDecomposition(
         claim.index, name, share, score, score - best, uncertainty - best, uncertainty

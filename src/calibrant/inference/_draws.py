@@ -1,6 +1,6 @@
 """Draws of outcomes under the hypothesis that the predictions are calibrated.
 
-Rows are independent. If a type of calibration makes one claim per row, the outcome counts of
+Rows are independent. If a type of calibration has one claim per row, the outcome counts of
 different cells are independent Poisson-binomial variables, which are drawn from their exact
 distribution. If a row has several claims, its single label determines all of them, and columns are
 drawn with alias tables.
@@ -24,14 +24,14 @@ from calibrant.inference._alias import N_BYTES, alias_tables, byte_tables, byte_
 from calibrant.notions import Claims
 
 _SLOT_BYTES = 12
-"""Bytes per slot of an alias table: a 32-bit threshold and two 32-bit columns."""
+"""Bytes per slot of an alias table, for a 32-bit threshold and two 32-bit columns."""
 
 
 class CountDraws(Protocol):
     """Draws of the outcome counts of all cells."""
 
     reusable: bool
-    """Whether small portions of draws are as fast per draw as large ones."""
+    """Whether draws in small portions are as fast as draws in large portions."""
 
     def counts(self, generator: np.random.Generator, size: int) -> AnyArray:
         """Counts of ``size`` draws, (size, n_cells)."""
@@ -47,7 +47,7 @@ def count_draws(claims: Claims, bins: BinRule) -> CountDraws:
 class CellLaws:
     """Independent Poisson-binomial counts for one claim per row, drawn by inversion.
 
-    O(n log^2 n) time once, then O(cells log n) per draw.
+    The preparation takes O(n log^2 n) time, and each draw takes O(cells log n).
     """
 
     reusable = True
@@ -77,9 +77,9 @@ class CellLaws:
 
 
 class CellDraws:
-    """Counts for several claims per row: a column is drawn for each row and counted in its cell.
+    """Counts for several claims per row, from one column that is drawn for each row.
 
-    A draw takes about 6 to 11 ns per row, 2 to 4 ns with compiled loops.
+    A draw takes about 6 to 11 ns per row, or 2 to 4 ns with compiled loops.
     """
 
     def __init__(self, claims: Claims, bins: BinRule) -> None:
@@ -137,7 +137,7 @@ class LabelDraws:
         )
 
     def labels(self, generator: np.random.Generator, size: int) -> IntArray:
-        """``size`` draws of all labels, (size, n)."""
+        """Draw all labels ``size`` times, (size, n)."""
         drawn = np.empty((size, self.n_rows), dtype=np.intp)
         for rows, threshold, columns in self._tables:
             drawn[:, rows] = alias_draws(
@@ -147,7 +147,10 @@ class LabelDraws:
 
 
 class AliasRows:
-    """Alias tables of row blocks. Small tables are stored, others are rebuilt at each pass."""
+    """Alias tables of row blocks.
+
+    Small tables are stored, and large tables are rebuilt at each pass.
+    """
 
     def __init__(
         self, n_rows: int, n_slots: int, make: Callable[[slice], tuple[AnyArray, ...]]
@@ -165,12 +168,12 @@ class AliasRows:
 
 
 def slots_of(n_columns: int) -> int:
-    """Upper bound of the slots of a row's alias table, including a column for "none of them"."""
+    """Return the number of slots of an alias table, with a column for "none of the columns"."""
     return 1 << n_columns.bit_length()
 
 
 def label_hypothesis(claims: Claims | None) -> str:
-    """Describe the null hypothesis of drawing from the claims, or from whole vectors (None)."""
+    """Describe the null hypothesis of draws from the claims, or from whole vectors if None."""
     if claims is not None and claims.n_quantities == 1:
         return "each outcome is drawn with its predicted probability"
     return "labels are drawn from the predicted probabilities (canonical calibration)"
@@ -203,17 +206,18 @@ def _halves_numbers(source: np.random.BitGenerator) -> bool:
 
 
 def with_rest(score: FloatArray, n_columns: int) -> FloatArray:
-    """Append a column for "none of them" if the scores do not cover all ``n_columns`` classes."""
+    """Append the remaining probability as a column, unless the scores cover all classes."""
     if score.shape[1] == n_columns:
         return score
     return np.column_stack([score, np.maximum(1 - score.sum(axis=1), 0)])
 
 
 def poisson_binomial(prob: FloatArray) -> FloatArray:
-    """Distribution of the number of successes in independent trials, ``P(N = 0), ..., P(N = n)``.
+    """Return the distribution ``P(N = 0), ..., P(N = n)`` of the number of successes.
 
-    The polynomials ``1 - p_i + p_i x`` are multiplied in pairs by fast Fourier transforms: O(n
-    log^2 n), each probability accurate to about 1e-15.
+    The trials are independent with probabilities ``prob``. The polynomials ``1 - p_i + p_i x`` are
+    multiplied in pairs by fast Fourier transforms, which takes O(n log^2 n) time. Each probability
+    is accurate to about 1e-15.
     """
     size = 1 << (len(prob) - 1).bit_length()
     laws = np.zeros((size, 2))

@@ -23,10 +23,11 @@ from calibrant._validation import as_array, as_seed, check_count, check_same_len
 from calibrant.guarantees import clopper_pearson
 
 _MOST_LEVELS = 50
-"""Values of a column of categories that can define a group; rarer ones cannot."""
+"""Maximum number of categories of a column that can define groups, the most frequent first."""
 
 _LEAST_EVIDENCE = 2.0
-"""Standard errors of the mean residual that a group needs in the search to be tested."""
+"""Minimum mean residual of a group in the search, in standard errors. Other groups are not
+tested."""
 
 
 class _Feature(NamedTuple):
@@ -34,11 +35,11 @@ class _Feature(NamedTuple):
 
     column: str
     value: str | None = None
-    """The value; None for a column of numbers."""
+    """Value of the indicator, or None for a column of numbers."""
 
 
 class _Condition(NamedTuple):
-    """A feature is at most, or larger than, a threshold."""
+    """The condition that a feature is larger than a threshold, or at most the threshold."""
 
     feature: _Feature
     is_larger: bool
@@ -47,22 +48,23 @@ class _Condition(NamedTuple):
 
 @dataclass(frozen=True)
 class FoundGroup:
-    """A group of rows in which a model is miscalibrated; ``str()`` is a sentence.
+    """A group of rows in which a model is miscalibrated. ``str()`` returns a sentence.
 
     Attributes
     ----------
     name : str
         The conditions that define the group, such as "age <= 30 and region = north".
     n_samples : int
-        Rows of the group in the half of the data that tested it.
+        Number of rows of the group in the half of the data that is used for tests.
     mean_score : float
-        Their mean confidence; with two classes, the mean predicted probability of the second class.
+        Mean confidence of these rows. With two classes, the mean predicted probability of the
+        second class.
     frequency : float
-        Their accuracy; with two classes, the frequency of the second class.
+        Accuracy of these rows. With two classes, the frequency of the second class.
     gap, gap_low, gap_high : float
-        ``mean_score`` minus ``frequency``, with its interval.
+        ``mean_score`` minus ``frequency``, and the ends of its confidence interval.
     level : float
-        Level of the interval.
+        Confidence level of the interval.
 
     See Also
     --------
@@ -80,7 +82,10 @@ class FoundGroup:
     _conditions: tuple[_Condition, ...] = field(repr=False, default=())
 
     def mask(self, X: Any) -> BoolArray:
-        """Return which rows of a table with the same columns belong to the group."""
+        """Return a mask of the rows of a table in the group.
+
+        ``X`` must have the columns that the search used.
+        """
         table = _encode(X, tuple(condition.feature for condition in self._conditions))
         return _hold(table, self._conditions)
 
@@ -120,8 +125,8 @@ def find_groups(
 ) -> tuple[FoundGroup, ...]:
     """Search for groups of rows in which the model is miscalibrated.
 
-    One random half of the rows is searched for groups, and the other half tests them. If the model
-    is calibrated, no group is found with probability ``level``.
+    A random half of the rows is searched for groups, and the groups are tested on the other half.
+    If the model is calibrated, the probability that no group is reported is at least ``level``.
 
     Parameters
     ----------
@@ -147,8 +152,8 @@ def find_groups(
     Returns
     -------
     tuple of FoundGroup
-        Groups that the second half confirms, those with the most evidence in the first half first.
-        Groups do not contain each other.
+        Groups whose test on the second half rejects, in decreasing order of the evidence in the
+        first half. Groups do not contain each other.
 
     See Also
     --------
@@ -157,13 +162,14 @@ def find_groups(
 
     Notes
     -----
-    A regression tree is fitted to confidence minus correctness of the first half; with two classes,
-    to the predicted probability of the second class minus its indicator. Its nodes are the
-    candidates, in the order of their mean residual divided by its standard error. The second half
-    tests them one after the other at level 1 - ``level``, until a test does not reject. This
-    fixed sequence test controls the probability of any false rejection. A test rejects if the
-    exact interval of Clopper and Pearson of the frequency excludes the mean score. It is
-    conservative if the rows of a group are not equally difficult. Rows must be independent.
+    The residual of a row is its confidence minus its correctness. With two classes, the residual is
+    the predicted probability of the second class minus its indicator. A regression tree is fitted
+    to the residuals of the first half. Its nodes are the candidates, in decreasing order of their
+    absolute mean residual divided by its standard error. On the second half, the candidates are
+    tested in this order at level 1 - ``level``, until a test does not reject. This fixed sequence
+    of tests controls the probability of any false rejection. A test rejects if the exact interval
+    of Clopper and Pearson of the frequency excludes the mean score. The test is conservative if the
+    rows of a group differ in difficulty. Rows must be independent.
 
     Examples
     --------
@@ -183,20 +189,20 @@ def find_groups(
     order = np.random.default_rng(as_seed(random_state) or 0).permutation(len(score))
     search, test = order[: len(order) // 2], order[len(order) // 2 :]
     residual = score - outcome
-    found = []
+    groups = []
     for conditions in _candidates(table[search], residual[search], features, max_depth, min_rows):
         rows = test[_hold(table[test], conditions, features)]
         group = _tested(conditions, score[rows], outcome[rows], level)
         if group is None or group.gap_low <= 0 <= group.gap_high:
             break
-        found.append(group)
-    return tuple(found)
+        groups.append(group)
+    return tuple(groups)
 
 
 def _top_claims(
     y_true: LabelsLike, y_prob: ScoresLike, inputs: Inputs, classes: LabelsLike | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Confidence and correctness; with two classes, those of the second class."""
+    """Return confidence and correctness, or score and indicator of the second of two classes."""
     sample, _ = as_sample(y_prob, y_true, classes=classes, inputs=inputs)
     rows = sample.rows("find_groups")
     proba = as_proba(np.asarray(rows.u[:]), inputs)
@@ -206,7 +212,7 @@ def _top_claims(
 
 
 def _columns(X: Any) -> dict[str, AnyArray]:
-    """Columns of a table by name."""
+    """Return the columns of a table by name."""
     if isinstance(X, Mapping):
         return {str(name): as_array(column) for name, column in X.items()}
     names = column_names(X)
@@ -222,7 +228,7 @@ def _columns(X: Any) -> dict[str, AnyArray]:
 
 
 def _features(X: Any) -> tuple[_Feature, ...]:
-    """Features of a table: columns of numbers, and frequent values of columns of categories."""
+    """Return the features of a table, which are columns of numbers and frequent categories."""
     features = []
     for name, column in _columns(X).items():
         if column.dtype.kind in "iuf":
@@ -242,11 +248,11 @@ def _text(column: AnyArray) -> AnyArray:
 
 
 def _encode(X: Any, features: Sequence[_Feature]) -> FloatArray:
-    """Numbers and indicators, (n, features). A missing number is the median of its column."""
+    """Return numbers and indicators, (n, features). Medians replace missing numbers."""
     columns = _columns(X)
-    absent = [feature.column for feature in features if feature.column not in columns]
-    if absent:
-        raise ValueError(f"X has no column {absent[0]!r}. Pass all columns of the search.")
+    absent_columns = [feature.column for feature in features if feature.column not in columns]
+    if absent_columns:
+        raise ValueError(f"X has no column {absent_columns[0]!r}. Pass all columns of the search.")
     parts = []
     for feature in features:
         column = columns[feature.column]
@@ -263,7 +269,7 @@ def _encode(X: Any, features: Sequence[_Feature]) -> FloatArray:
 def _hold(
     table: FloatArray, conditions: Sequence[_Condition], features: Sequence[_Feature] | None = None
 ) -> BoolArray:
-    """Which rows satisfy all conditions; by default, column j belongs to condition j."""
+    """Return which rows satisfy all conditions. By default, condition j is about column j."""
     holds = np.ones(len(table), dtype=bool)
     for number, condition in enumerate(conditions):
         column = table[:, number if features is None else features.index(condition.feature)]
@@ -278,8 +284,8 @@ def _candidates(
     max_depth: int,
     min_rows: int,
 ) -> Iterator[tuple[_Condition, ...]]:
-    """Nodes of a tree with evidence of miscalibration, strongest first, none inside another."""
-    from sklearn.tree import DecisionTreeRegressor  # takes half a second
+    """Yield disjoint nodes of a tree with evidence of miscalibration, strongest evidence first."""
+    from sklearn.tree import DecisionTreeRegressor  # importing it takes half a second
 
     if len(residual) < 2 * min_rows:
         return
@@ -288,13 +294,15 @@ def _candidates(
     count, mean = tree.n_node_samples, tree.value[:, 0, 0]
     evidence = np.abs(mean) * np.sqrt(count / np.maximum(tree.impurity, np.finfo(float).tiny))
     paths = _paths(tree.children_left.tolist(), tree.children_right.tolist())
-    taken: list[tuple[tuple[int, bool], ...]] = []
+    selected_paths: list[tuple[tuple[int, bool], ...]] = []
     for node in np.argsort(-evidence, kind="stable").tolist():
         path = paths[node]
-        is_nested = any(_is_prefix(path, other) or _is_prefix(other, path) for other in taken)
+        is_nested = any(
+            _is_prefix(path, other) or _is_prefix(other, path) for other in selected_paths
+        )
         if not path or is_nested or evidence[node] < _LEAST_EVIDENCE:
             continue
-        taken.append(path)
+        selected_paths.append(path)
         yield tuple(
             _Condition(features[tree.feature[at]], is_larger, float(tree.threshold[at]))
             for at, is_larger in path
@@ -302,7 +310,7 @@ def _candidates(
 
 
 _Path = tuple[tuple[int, bool], ...]
-"""Nodes on the way to a node, and whether the feature is larger than the threshold."""
+"""Nodes on the path to a node, and whether the feature is larger than the threshold."""
 
 
 def _paths(left: Sequence[int], right: Sequence[int]) -> list[_Path]:
@@ -321,7 +329,7 @@ def _is_prefix(path: _Path, other: _Path) -> bool:
 def _tested(
     conditions: tuple[_Condition, ...], score: FloatArray, outcome: FloatArray, level: float
 ) -> FoundGroup | None:
-    """The group with the figures of the second half; None if it has no rows."""
+    """Return the group with its numbers in the second half, or None if it has no rows."""
     count = len(score)
     if not count:
         return None
@@ -342,15 +350,17 @@ def _tested(
 
 
 def _describe(conditions: Sequence[_Condition]) -> str:
-    """The conditions in words; those of one feature are joined."""
+    """Describe the conditions in words. Conditions on the same feature are joined."""
     parts = []
-    # A value of a category excludes all other values, which need not be named.
-    fixed = {c.feature.column for c in conditions if c.feature.value is not None and c.is_larger}
-    kept = [c for c in conditions if c.is_larger or c.feature.column not in fixed]
-    for feature in dict.fromkeys(condition.feature for condition in kept):
-        same = [condition for condition in conditions if condition.feature == feature]
-        low = [condition.threshold for condition in same if condition.is_larger]
-        high = [condition.threshold for condition in same if not condition.is_larger]
+    # A condition "column = value" implies "column is not other", so omit the second condition.
+    fixed_columns = {
+        c.feature.column for c in conditions if c.feature.value is not None and c.is_larger
+    }
+    relevant = [c for c in conditions if c.is_larger or c.feature.column not in fixed_columns]
+    for feature in dict.fromkeys(condition.feature for condition in relevant):
+        feature_conditions = [condition for condition in conditions if condition.feature == feature]
+        low = [condition.threshold for condition in feature_conditions if condition.is_larger]
+        high = [condition.threshold for condition in feature_conditions if not condition.is_larger]
         if feature.value is not None:
             parts.append(f"{feature.column} {'=' if low else 'is not'} {feature.value}")
         elif low and high:

@@ -1,6 +1,6 @@
 """Improvement of a proper score by recalibration, on held-out rows.
 
-All functions return a `Gain`; its attribute ``interval`` names the quantity that the interval
+All functions return a `Gain`. Its attribute ``interval`` names the quantity that the interval
 estimates. `paired_gain` evaluates a fitted calibrator (`compare`, `AutoCalibration`, the report).
 `calibration_gain` estimates the improvement by the best possible calibrator.
 """
@@ -42,14 +42,15 @@ class Gain(AsText):
     r"""Improvement of a proper score by calibration, on held-out rows.
 
     The gain is the mean score before minus the mean score after calibration. A positive gain is an
-    improvement. Returned by `calibration_gain`, and stored as ``gain_`` by `AutoCalibration`.
+    improvement. `calibration_gain` returns a `Gain`, and `AutoCalibration` stores a `Gain` as
+    ``gain_``.
 
     Attributes
     ----------
     score : {"log_loss", "brier_score", "decision_cost"}
         Name of the score.
     gain : float
-        Mean score before minus mean score after calibration. Positive if calibration helps.
+        Mean score before minus mean score after calibration. A positive gain is an improvement.
     low, high : float
         Ends of the confidence interval.
     level : float
@@ -67,7 +68,7 @@ class Gain(AsText):
     p_value : float
         One-sided p-value of the null hypothesis.
     n_samples : float
-        Number of rows. With weights, it is the effective number (Kish).
+        Number of rows, or the effective number of rows (Kish) with weights.
     null : str
         The null hypothesis.
 
@@ -79,26 +80,26 @@ class Gain(AsText):
     Notes
     -----
     Let :math:`d_i` be the score of row i without calibration minus its score with a calibrator that
-    was fitted without this row. The gain is their mean. There are three intervals, for three
-    questions:
+    was fitted without this row. The gain is the mean :math:`\bar d`. The three intervals answer
+    different questions:
 
     - ``"paired"``: How much does this calibrator improve new rows? The calibrator was fitted on
-      other rows. The interval is :math:`\bar d \pm t_{n-1} s / \sqrt n` with s the standard
-      deviation of the d.
+      other rows. The interval is :math:`\bar d \pm t_{n-1} s / \sqrt n`, where s is the standard
+      deviation of the :math:`d_i`.
     - ``"nadeau-bengio"``: How much does this method improve new rows, if fitted on as many rows as
       in a fold? The scores are out-of-fold. The interval is the paired interval times
       :math:`\sqrt{1 + J\, n_\text{test} / n_\text{fit}}` (1.5 for five folds), because the training
-      rows of the J folds overlap. `compare`, `AutoCalibration` and the report use it.
+      rows of the J folds overlap. `compare`, `AutoCalibration` and the report use this interval.
     - ``"jackknife"``: How large is the calibration error, which is the improvement by the best
       calibrator? See `calibration_gain`.
 
     The first two intervals extend at least 1/n to both sides, and for costs 1/n times their range.
-    If all calibrators are the identity, no d varies, but a row that is not in the sample could
-    still have changed the mean by as much.
+    For example, the :math:`d_i` do not vary if all calibrators are the identity. A row that is not
+    in the sample could still change the mean by this amount.
 
     If a few confident errors (one row in a hundred) determine the log-loss, intervals are too
-    short. For 100 to 500 rows, 12% to 25% of the intervals miss the true gain. Nearly always, the
-    upper end is too low, so false reports of an improvement stay rare.
+    short. For 100 to 500 rows, 12% to 25% of the intervals miss the true gain. In nearly all of
+    these cases, the upper end is too low, so false reports of an improvement remain rare.
 
     References
     ----------
@@ -127,14 +128,14 @@ class Gain(AsText):
 
     @property
     def conclusion(self) -> str:
-        """Return "good" if the interval is above 0, "bad" if it is below 0, else "mixed"."""
+        """Conclusion from the interval: "good" if it is above 0, "bad" if below 0, else "mixed"."""
         if self.low > 0:
             return "good"
         return "bad" if self.high < 0 else "mixed"
 
     @property
     def numbers(self) -> str:
-        """Scores before and after, gain and interval as text."""
+        """Text with the scores before and after calibration, the gain and its interval."""
         before, after = format_number(self.before), format_number(self.after)
         change, low, high = "a reduction", self.low, self.high
         if self.gain < 0:
@@ -151,11 +152,11 @@ class Gain(AsText):
 
     def sentence(self, method: str | None = None) -> str:
         """State the finding and the numbers. ``method`` names the calibrator."""
-        name, named = self._score_name, "" if method is None else f" by {method}"
+        name, suffix = self._score_name, "" if method is None else f" by {method}"
         findings = {
-            "good": f"Calibration{named} helps",
-            "bad": f"Calibration{named} increases the {name}, so keep the original probabilities",
-            "mixed": f"No significant effect of calibration{named} was detected",
+            "good": f"Calibration{suffix} helps",
+            "bad": f"Calibration{suffix} increases the {name}, so keep the original probabilities",
+            "mixed": f"No significant effect of calibration{suffix} was detected",
         }
         return f"{findings[self.conclusion]}: {self.numbers}."
 
@@ -165,8 +166,8 @@ class Gain(AsText):
 
     def __str__(self) -> str:
         return (
-            f"{self.numbers[0].upper()}{self.numbers[1:]}. The interval is one of "
-            f"{INTERVALS[self.interval]}; it is {self.guarantee}."
+            f"{self.numbers[0].upper()}{self.numbers[1:]}. The interval estimates "
+            f"{INTERVALS[self.interval]}. Its level is {self.guarantee}."
         )
 
 
@@ -175,7 +176,8 @@ class LossMoments:
     """Moments of the losses of several predictions for the same rows. Moments can be added.
 
     ``cross`` contains the cross products of the deviations of ``loss_0 - loss_j`` from their means.
-    So neither large losses nor large differences lose digits (Chan, Golub & LeVeque 1979).
+    So neither large losses nor large differences cause a loss of digits (Chan, Golub & LeVeque
+    1979).
     """
 
     total: float
@@ -186,7 +188,7 @@ class LossMoments:
 
     @classmethod
     def of_rows(cls, losses: FloatArray, weight: FloatArray) -> LossMoments:
-        """Moments of the losses (M, n) of weighted rows."""
+        """Compute the moments of the losses (M, n) of weighted rows."""
         total = float(weight.sum())
         if not total:
             return cls(0.0, np.zeros(len(losses)), np.zeros((len(losses), len(losses))), 0.0)
@@ -226,11 +228,11 @@ class LossMoments:
         level: float = 0.95,
         scale: float = 1.0,
     ) -> Gain:
-        """Gain of the predictions ``after`` over the predictions ``before``.
+        """Estimate the gain of the predictions ``after`` over the predictions ``before``.
 
-        ``scale`` is the change of the score by a single row that the interval allows for.
-        ``ratios`` are the ratios of held-out to training weight, one per fold, for out-of-fold
-        predictions. Pass none for a separate test set.
+        ``scale`` is the change of the score of a single row that the interval allows for. For
+        out-of-fold predictions, ``ratios`` are the ratios of held-out to training weight, one per
+        fold. Pass no ratios for a separate test set.
         """
         cross = self.cross
         square = cross[before, before] + cross[after, after] - 2 * cross[before, after]
@@ -254,7 +256,7 @@ def paired_gain(
     level: float = 0.95,
     scale: float = 1.0,
 ) -> Gain:
-    """Gain of the losses ``after`` over the losses ``before`` of the same rows."""
+    """Estimate the gain of the losses ``after`` over the losses ``before`` of the same rows."""
     moments = LossMoments.of_rows(np.stack([before, after]), weight)
     return moments.gain(ratios=ratios, score=score, level=level, scale=scale)
 
@@ -271,8 +273,8 @@ def gain_of(
     scale: float = 1.0,
 ) -> Gain:
     """Build the gain from the number of rows, the mean scores and the standard error."""
-    # The half-width is at least scale/n, because an unseen row could change the mean by as much
-    # even if no difference varies.
+    # The half-width is at least scale/n, because a new row could change the mean by this amount
+    # even if the differences do not vary.
     reach = max(_quantile(total, level) * error, scale / total)
     return Gain(
         score=score,
@@ -311,8 +313,8 @@ def calibration_gain(
     r"""Estimate the calibration error in a proper score, with a confidence interval.
 
     The estimate is the reduction of the log-loss or Brier score by a cross-fitted calibrator. A
-    larger reduction means more miscalibration. A gain of 0 means that the calibrator finds nothing
-    to correct.
+    larger reduction means more miscalibration. A gain of 0 means that the calibrator does not
+    improve the score.
 
     Parameters
     ----------
@@ -323,7 +325,7 @@ def calibration_gain(
     calibrator : calibrator, optional
         A clone is fitted for each fold, with ``inputs`` set. With more than two classes, a binary
         calibrator is extended one-vs-rest. Any scikit-learn classifier with ``predict_proba`` is
-        accepted. By default `StructuredScaling`.
+        accepted. The default is `StructuredScaling`.
     score : {"log_loss", "brier_score"}, default "log_loss"
         The proper score.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -356,24 +358,25 @@ def calibration_gain(
 
     Notes
     -----
-    With :math:`g_{-i}` the calibrator fitted on the folds without row i and S the score of a row,
-    the gain is the mean of :math:`d_i = S(p_i, y_i) - S(g_{-i}(p_i), y_i)`. The gain is a lower
-    estimate of the calibration error in terms of the score, :math:`E[S(p, y) - S(P(y \mid p), y)]`.
-    No calibrator gains more than the true calibration function, and a fitted calibrator gains less.
-    The interval estimates this error. The interval extends from :math:`\bar d - t s` to
+    Let :math:`g_{-i}` be the calibrator fitted on the folds without row i, and S the score of a
+    row. The gain is the mean of :math:`d_i = S(p_i, y_i) - S(g_{-i}(p_i), y_i)`. The calibration
+    error in terms of the score is :math:`E[S(p, y) - S(P(y \mid p), y)]`, the gain of the true
+    calibration function. The mean gain of a fitted calibrator is lower than this error. The
+    interval estimates this error. The interval extends from :math:`\bar d - t s` to
 
     .. math:: \bar d + t s + \frac{J}{J - 1} X + t^2 \min\Big(X, \frac{s^2}{4 \bar d}\Big)
 
     with J folds and the excess X, the increase of the score because the calibrator is estimated.
-    :math:`s` is :math:`\text{sd}(d) / \sqrt n`, or its value with :math:`z^2` (about four)
-    additional rows with labels drawn from p if that is larger.
+    :math:`s` is the standard error :math:`\text{sd}(d) / \sqrt n`. If :math:`z^2` (about four)
+    additional rows with labels drawn from p increase the standard error, :math:`s` includes these
+    rows.
 
     X is a grouped jackknife: (J - 1)/J times the sum of the mean divergences (relative entropy,
-    squared distance) of the J calibrators from their mean. For a regular family of q parameters,
-    it is q/2n in log-loss. The last two terms vanish like 1/n and matter for small gains. The first
-    of these terms accounts for fitted calibrators, which gain less than the true function. The
-    second term accounts for :math:`s`, which grows with the square root of the gain. If sampling
-    noise makes the gain too small, s is also too small.
+    squared distance) of the J calibrators from their mean. For a regular family of q parameters, X
+    is about q/2n in log-loss. The last two terms vanish like 1/n and matter for small gains. The
+    first of these terms accounts for fitted calibrators, which gain less than the true function.
+    The second term accounts for :math:`s`, which grows with the square root of the gain. If
+    sampling noise makes the gain too small, s is also too small.
 
     The interval is asymptotic. The interval assumes an unpenalized family of calibrators that
     contains the true calibration function. Otherwise, it refers to the part of the error that the
@@ -435,10 +438,9 @@ def _error_gain(pairs: PairedScores, score: str, level: float) -> Gain:
 def _corrected_error(pairs: PairedScores, error: float, level: float) -> float:
     """Return the standard error, corrected for samples without large errors.
 
-    It is the standard error with z^2 additional rows, whose labels are drawn from the scores, if
-    these rows increase it.
-    A few rows that are all correct underestimate the cost of an error for calibrators that these
-    rows made more confident.
+    If z^2 additional rows with labels drawn from the scores increase the standard error, these rows
+    are included. Otherwise, a few rows that are all correct would underestimate the cost of an
+    error for calibrators that these rows made more confident.
     """
     total, more = float(pairs.weight.sum()), float(ndtri((1 + level) / 2)) ** 2
     first, second = map(pairs.mean, pairs.moments)
@@ -447,17 +449,17 @@ def _corrected_error(pairs: PairedScores, error: float, level: float) -> float:
 
 
 def _quantile(total: float, level: float) -> float:
-    """Number of standard errors to each side of a mean for the given level."""
+    """Return the half-width of an interval with the given level, in standard errors."""
     return float(stdtrit(max(total - 1, 1.0), (1 + level) / 2))
 
 
 def _p_value(gain: float, error: float, total: float) -> float:
-    """One-sided p-value of the hypothesis that there is no gain."""
+    """Return the one-sided p-value of the hypothesis that there is no gain."""
     return float(stdtr(max(total - 1, 1.0), -gain / error)) if error > 0 else float(gain <= 0)
 
 
 def _standard_error(values: FloatArray, weight: FloatArray, mean: float) -> float:
-    """Standard error of a mean with weights that sum to the effective number of rows."""
+    """Compute the standard error of a mean. Weights sum to the effective number of rows."""
     total = weight.sum()
     if total <= 1:
         return 0.0

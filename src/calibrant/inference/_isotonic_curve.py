@@ -12,8 +12,8 @@ from calibrant.binning import distinct_sums, quantile_ends
 from calibrant.notions import Claim
 
 _MOST_CELLS = 1000
-"""Most distinct scores of a curve. More are merged into quantile cells: a drawing does not show the
-difference, and the band fits a curve per resample."""
+"""Maximum number of distinct scores of a curve. If there are more, scores are merged into quantile
+cells, because the band fits a curve per resample. A drawing does not show the difference."""
 
 
 class IsotonicCurve(NamedTuple):
@@ -28,9 +28,9 @@ class IsotonicCurve(NamedTuple):
 def isotonic_curve(claim: Claim, level: float, n_resamples: int, rng: Rng) -> IsotonicCurve:
     """Fit the calibration curve by isotonic regression.
 
-    The band contains pointwise quantiles of curves that are fitted to outcomes drawn from the
-    scores, so the band contains the curve of a calibrated model with probability ``level`` at each
-    score. O(n log n + n_resamples * min(n, 1000)).
+    The ends of the band are pointwise quantiles of curves that are fitted to outcomes drawn from
+    the scores. At each score, the band contains the curve of a calibrated model with probability
+    ``level``. The cost is O(n log n + n_resamples * min(n, 1000)).
 
     References
     ----------
@@ -39,7 +39,8 @@ def isotonic_curve(claim: Claim, level: float, n_resamples: int, rng: Rng) -> Is
     """
     score, rows, hits = _cells(*distinct_sums(claim.score, claim.hits, claim.weight))
     generator = np.random.default_rng(rng)
-    # The number of outcomes per cell is whole; weights were scaled to the effective rows before.
+    # Binomial counts need whole numbers. Weights were scaled to the effective number of rows
+    # before.
     counts = np.maximum(np.round(rows), 1.0).astype(np.int64)
     drawn = generator.binomial(counts, np.clip(score, 0.0, 1.0), (n_resamples, len(score)))
     curves = np.stack([isotonic_regression(draw / counts, weights=rows).x for draw in drawn])
@@ -51,7 +52,7 @@ def isotonic_curve(claim: Claim, level: float, n_resamples: int, rng: Rng) -> Is
 def _cells(
     score: FloatArray, rows: FloatArray, hits: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean score, rows and hits of at most `_MOST_CELLS` quantile cells of distinct scores."""
+    """Merge distinct scores into at most `_MOST_CELLS` quantile cells."""
     if len(score) <= _MOST_CELLS:
         return score, rows, hits
     last = np.unique(quantile_ends(np.cumsum(rows) / rows.sum(), _MOST_CELLS))

@@ -1,4 +1,4 @@
-"""Kernel test of calibration: compare the squared kernel calibration error with its null."""
+"""Kernel test, which compares the kernel calibration error with its null distribution."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from calibrant.notions import Notion, as_notion
 
 _METHODS = ("resampling", "wild", "block")
 _BLOCKS = 10
-"""Minimum number of blocks by default. Fewer and larger blocks have more power."""
+"""Default minimum number of blocks. Fewer and larger blocks have more power."""
 _BLOCK_ROWS = 1000
-"""Maximum rows per block by default. Time and memory grow with their square."""
+"""Default maximum number of rows per block. Time and memory grow with its square."""
 
 Parts = list[tuple[float, Residuals]]
 Estimates = Callable[[Residuals], FloatArray]
@@ -55,17 +55,17 @@ def kernel_test(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "canonical"
-        Type of calibration: "canonical" (the whole vector) or a binary one, see
+        Type of calibration: "canonical" (the whole vector) or a binary type, see
         `calibrant.notions`.
     method : {"resampling", "wild", "block"}, default "resampling"
-        How the null distribution is computed, see Notes. Use "block" for many rows.
+        Method for the null distribution, see Notes. Use "block" for many rows.
     bandwidth : float, optional
-        Bandwidth of the kernel. By default, it is the median distance of distinct predictions. This
-        distance does not depend on the labels, so the level does not change.
+        Bandwidth of the kernel. By default, the bandwidth is the median distance between distinct
+        predictions. This distance does not depend on the labels, so the level of the test holds.
     block_size : int, optional
-        Rows per block for ``method="block"``. By default, there are at least 10 blocks of 2 to 1000
-        rows. The power grows with the block size. For n = 2000, five classes and T = 1.5, the power
-        is 0.3 with 50 blocks and 0.9 with 10 blocks.
+        Rows per block for ``method="block"``. By default, there are at least 10 blocks of 2 to
+        1,000 rows. The power grows with the block size. For 2,000 rows, five classes and a
+        temperature of 1.5, the power is 0.3 with 50 blocks and 0.9 with 10 blocks.
     n_resamples : int, default 1000
         Number of resamples.
     rng : int, Generator or None
@@ -86,30 +86,30 @@ def kernel_test(
 
     See Also
     --------
-    calibrant.metrics.kernel_calibration_error : The statistic.
+    calibrant.metrics.kernel_calibration_error : Compute the statistic.
     consistency_test : Test of binned and other calibration errors.
 
     Notes
     -----
     The statistic T is the unbiased squared kernel calibration error. Its mean is zero under
-    calibration and positive otherwise. The methods are
+    calibration and positive otherwise.
 
-    - ``"resampling"``: labels are drawn from the predictions, and :math:`p = (1 + \#\{T^* \ge T\})
-      / (1 + B)`;
-    - ``"wild"``: every residual :math:`r_i` is multiplied by a random sign :math:`s_i`, which gives
-      :math:`T^* = \frac{1}{n(n-1)} \sum_{i \ne j} s_i s_j k(p_i, p_j) \langle r_i, r_j \rangle`;
-    - ``"block"``: a one-sided t-test of the estimates of blocks of rows, which are independent.
+    - ``"resampling"`` draws labels from the predictions. The p-value is :math:`p = (1 + \#\{T^* \ge
+      T\}) / (1 + B)`.
+    - ``"wild"`` multiplies every residual :math:`r_i` by a random sign :math:`s_i`, which gives
+      :math:`T^* = \frac{1}{n(n-1)} \sum_{i \ne j} s_i s_j k(p_i, p_j) \langle r_i, r_j \rangle`.
+    - ``"block"`` is a one-sided t-test of the independent estimates of blocks of rows.
 
     "resampling" is exact for every n. Its null hypothesis is that labels are drawn from the
     predictions. For types of calibration with one claim per row (confidence, top-label, ...), the
-    hypothesis is only that outcomes are drawn from those scores. "wild" and "block" only assume
-    that residuals have mean zero given the claims. Both are asymptotic in the number of rows or
-    blocks.
+    hypothesis is only that outcomes are drawn from the scores of these claims. "wild" and "block"
+    only assume that residuals have mean zero given the claims. Both methods are asymptotic in the
+    number of rows or blocks.
 
-    A resample costs O(n) per claim after sorting for binary types, O(n^2 K) for canonical and
-    O(n^2) for "wild". The computation uses tiles, without an n x n matrix. "block" costs O(n m K)
-    in total for blocks of m rows. "block" has the lowest power, because it only compares rows of
-    the same block.
+    After sorting, a resample costs O(n) per claim for binary types. For "canonical", a resample
+    costs O(n^2 K), or O(n^2) with "wild". The computation uses tiles, without an n x n matrix.
+    "block" costs O(n m K) in total for blocks of m rows. "block" has the lowest power, because it
+    only compares rows of the same block.
 
     References
     ----------
@@ -128,19 +128,20 @@ def kernel_test(
     proba, y, weight, names = check_rows(
         y_true, y_prob, sample_weight, classes, inputs, only_equal="The kernel test"
     )
-    chosen = as_notion(notion, vectors=True).bound(names)
+    kind = as_notion(notion, vectors=True).bound(names)
     if len(y) < 2:
         raise ValueError(
-            "The kernel test compares pairs of rows, so it needs at least 2 rows, got 1."
+            "The kernel test compares pairs of rows, so it needs at least 2 rows, got 1. Pass more "
+            "rows."
         )
-    parts = list(residual_parts(chosen, proba, y, weight, bandwidth))
+    parts = list(residual_parts(kind, proba, y, weight, bandwidth))
     if method == "block":
-        return _block_test(parts, chosen, len(y), block_size)
-    null = _WildNull() if method == "wild" else _LabelNull.of(chosen, proba, y, weight)
+        return _block_test(parts, kind, len(y), block_size)
+    null = _WildNull() if method == "wild" else _LabelNull.of(kind, proba, y, weight)
     statistic = sum(share * part.estimate() for share, part in parts)
     resampled = _resample(parts, null, np.random.default_rng(rng), len(y), n_resamples, progress)
     return CalibrationTestResult(
-        test=f"kernel test, {chosen.name}, {method}",
+        test=f"kernel test, {kind.name}, {method}",
         statistic=float(statistic),
         p_value=monte_carlo_p_value(statistic, resampled),
         null=null.hypothesis,
@@ -161,12 +162,12 @@ class _Null(Protocol):
     def guarantee(self) -> str: ...
 
     def columns(self, n_classes: int) -> int:
-        """Numbers per row that a draw needs, if points have ``n_classes`` coordinates."""
+        """Return how many numbers per row a draw needs if points have ``n_classes`` coordinates."""
 
     def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
         """Draw ``size`` times for all rows.
 
-        The result is a function that returns the estimates of a claim, (size,).
+        The method returns a function that computes the estimates of a claim, (size,).
         """
 
 
@@ -238,7 +239,7 @@ class _WildNull:
 
 
 def _vector_residuals(proba: FloatArray, labels: IntArray) -> FloatArray:
-    """``e_y - p`` for the labels (n, m) of m draws, (n, K m)."""
+    """Compute ``e_y - p`` for the labels (n, m) of m draws, (n, K m)."""
     n_rows, size = labels.shape
     residual = np.repeat(-proba[:, :, None], size, axis=2)
     residual[np.arange(n_rows)[:, None], labels, np.arange(size)] += 1.0
@@ -260,7 +261,7 @@ def _resample(
 ) -> FloatArray:
     # Each block of draws computes the kernel matrix again, so blocks are as large as memory allows.
     width = max(null.columns(part.points.shape[1]) for _, part in parts)
-    # Two arrays of this size are alive at once.
+    # Two arrays of this size are in memory at the same time.
     blocks = list(row_blocks(n_resamples, n_rows * width, elements=WORK_MEMORY // 2))
 
     def errors() -> Iterator[FloatArray]:
@@ -268,8 +269,8 @@ def _resample(
             estimates = null.draw(generator, n_rows, block.stop - block.start)
             yield np.sum([share * estimates(part) for share, part in parts], axis=0)
 
-    drawn = tracked(errors(), total=len(blocks), description="Resampling", progress=progress)
-    return np.concatenate(list(drawn))
+    portions = tracked(errors(), total=len(blocks), description="Resampling", progress=progress)
+    return np.concatenate(list(portions))
 
 
 def _block_test(
@@ -290,12 +291,14 @@ def _block_test(
             f"method='block' needs two blocks or more, but {n_rows} rows are less than twice "
             f"block_size={size}. Pass block_size={n_rows // 2} or method='resampling'."
         )
-    whole = n_rows // size  # omit an incomplete block, because its estimate has another variance
-    each = np.sum([share * part.block_estimates(size)[0][:whole] for share, part in parts], axis=0)
+    n_blocks = n_rows // size  # omit an incomplete block, because its estimate has another variance
+    estimates = np.sum(
+        [share * part.block_estimates(size)[0][:n_blocks] for share, part in parts], axis=0
+    )
     return CalibrationTestResult(
         test=f"kernel test, {notion.name}, blocks of {size} rows",
-        statistic=float(each.mean()),
-        p_value=_one_sided_t(each),
+        statistic=float(estimates.mean()),
+        p_value=_one_sided_t(estimates),
         null=_WildNull.hypothesis,
         guarantee="asymptotic",
         n_samples=n_rows,
@@ -303,7 +306,7 @@ def _block_test(
 
 
 def _one_sided_t(values: FloatArray) -> float:
-    """P-value of the hypothesis that the mean is at most zero."""
+    """Return the p-value of the hypothesis that the mean is at most zero."""
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     if abs(mean) <= ROUND_OFF:
         return 1.0

@@ -1,4 +1,4 @@
-"""Calibration slope and intercept with intervals, and Cox's test of both."""
+"""Calibration slope and intercept with intervals, and Cox's joint test."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ class CalibrationLine(ShortRepr, AsText):
     Attributes
     ----------
     slope : Interval
-        The slope is 1 for a calibrated model, and below 1 if scores are too extreme. If the data do
-        not determine the slope, the estimate is NaN and the interval is unbounded.
+        Calibration slope, which is 1 for a calibrated model and below 1 if scores are too extreme.
+        If the data do not determine the slope, the estimate is NaN and the interval is unbounded.
     intercept : Interval
-        Intercept with the slope fixed at 1 (calibration in the large). 0 for a calibrated model.
+        Intercept with the slope fixed at 1 (calibration in the large), which is 0 for a calibrated
+        model.
     test : CalibrationTestResult
-        Cox's likelihood-ratio test of slope 1 and intercept 0. With weights, the test is the score
-        test.
+        Cox's likelihood-ratio test of slope 1 and intercept 0. With weights, a score test replaces
+        Cox's test.
 
     See Also
     --------
@@ -85,27 +86,27 @@ def calibration_line(
     Returns
     -------
     CalibrationLine
-        Slope, intercept and the test of both.
+        Slope, intercept, and a joint test of slope and intercept.
 
     See Also
     --------
-    calibrant.metrics.calibration_slope : The slope without interval.
-    calibrant.metrics.calibration_intercept : The intercept without interval.
+    calibrant.metrics.calibration_slope : Compute the slope without an interval.
+    calibrant.metrics.calibration_intercept : Compute the intercept without an interval.
     calibration_band : Confidence band of the whole calibration curve.
 
     Notes
     -----
-    The slope b is that of the maximum-likelihood fit :math:`P(o = 1) = \sigma(a + b\,\text{logit}
-    f)`. Its interval is :math:`b \pm z\,s` with s from the information of the fit (Wald). The
-    intercept is that of the fit with b = 1. Its interval consists of the shifts a with
-    :math:`|\sum_i (o_i - \sigma_i)| \le z \sqrt{\sum_i \sigma_i (1 - \sigma_i)}` (inverted score
-    test). For equal scores, this is Wilson's interval, and it is finite on one side if all outcomes
-    are equal.
+    The slope b is estimated by maximum likelihood in the model :math:`P(o = 1) = \sigma(a +
+    b\,\text{logit} f)`. Its interval is :math:`b \pm z\,s` with s from the information of the fit
+    (Wald). The intercept is the estimate of a with b = 1. Its interval consists of the shifts a
+    with :math:`|\sum_i (o_i - \sigma_i)| \le z \sqrt{\sum_i \sigma_i (1 - \sigma_i)}` (inverted
+    score test). For equal scores, this interval is Wilson's interval. If all outcomes are equal,
+    the interval is finite on one side.
 
     The intervals are asymptotic and conditional on the scores. Rows must be independent, and the
     model must not have been fitted on them. On training rows, the slope of a logistic regression is
     1 by construction. Slope 1 and intercept 0 do not imply calibration. These values only mean that
-    no straight line in log-odds improves the scores. O(n).
+    no straight line in log-odds improves the scores. The cost is O(n).
 
     References
     ----------
@@ -122,14 +123,14 @@ def calibration_line(
     (True, True)
     """
     check_level(level)
-    chosen = as_notion(notion)
-    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
-    claim = only_claim(chosen, claims)
+    kind = as_notion(notion)
+    claims, _ = claims_of(kind, y_true, y_prob, sample_weight, classes, inputs=inputs)
+    claim = only_claim(kind, claims)
     line = fit_line(claim)
     return CalibrationLine(
-        _slope(claim, line, level, chosen.name),
-        _intercept(claim, level, chosen.name),
-        _cox_test(claim, line, chosen.name),
+        _slope(claim, line, level, kind.name),
+        _intercept(claim, level, kind.name),
+        _cox_test(claim, line, kind.name),
     )
 
 
@@ -137,9 +138,9 @@ def only_claim(notion: Notion, claims: Claims) -> Claim:
     """Return the claim of a type of calibration, or raise if there are several claims."""
     if claims.n_claims > 1:
         raise ValueError(
-            f"notion {notion.name!r} makes {claims.n_claims} claims, but this function needs "
-            "exactly one claim. For example, pass notion='confidence', or 'class-<k>', 'rank-<r>' "
-            "or 'at-most-<k>'."
+            f"notion {notion.name!r} has {claims.n_claims} claims, but this function needs exactly "
+            "one claim. For example, pass notion='confidence', or 'class-<k>', 'rank-<r>' or "
+            "'at-most-<k>'."
         )
     return next(iter(claims))
 
@@ -161,7 +162,7 @@ def _slope(claim: Claim, line: Line, level: float, name: str) -> Interval:
 
 
 def _slope_error(claim: Claim, line: Line) -> float:
-    """Standard error from the information matrix, with the intercept projected out.
+    """Compute the standard error from the information matrix, with the intercept projected out.
 
     Weights enter the variance of the score squared (sandwich estimator of weighted likelihoods).
     """
@@ -192,7 +193,7 @@ def _intercept(claim: Claim, level: float, name: str) -> Interval:
 
 
 def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
-    """Return twice the log-likelihood gain of the best line, or the score test with weights."""
+    """Compute the likelihood-ratio test, or the score test if there are weights."""
     if claim.is_weighted:
         return _score_test(claim, name)
     odds = log_odds(claim.score)
@@ -219,10 +220,10 @@ def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
 
 
 def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
-    """Score test of slope 1 and intercept 0.
+    """Compute the score test of slope 1 and intercept 0.
 
     Under calibration, the covariance of the weighted score is known, so the statistic is
-    chi-squared for any weights. A weighted likelihood ratio is not.
+    chi-squared for any weights. A weighted likelihood ratio is not chi-squared.
     """
     design = np.stack([np.ones(len(claim.score)), log_odds(claim.score)])
     score = design @ (claim.weight * (claim.outcome - claim.score))
@@ -243,9 +244,9 @@ def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
 
 
 def _largest_log_likelihood(claim: Claim, odds: FloatArray) -> float:
-    """Supremum of the log-likelihood over all lines if no finite line attains it.
+    """Return the supremum of the log-likelihood if no line attains it.
 
-    In this case a threshold of the score separates the outcomes, upward or downward. In the limit,
+    In this case, a threshold of the score separates the outcomes, upward or downward. In the limit,
     steep lines predict the outcome of every row beyond the threshold with certainty. Rows exactly
     at the threshold keep the frequency of their outcomes. Equal scores also keep the frequency of
     their outcomes.
@@ -263,7 +264,7 @@ def _largest_log_likelihood(claim: Claim, odds: FloatArray) -> float:
 
 
 def _binomial_log_likelihood(hits: float, total: float) -> float:
-    """Log-likelihood at the observed frequency."""
+    """Return the log-likelihood at the observed frequency."""
     if not 0.0 < hits < total:
         return 0.0
     rate = hits / total

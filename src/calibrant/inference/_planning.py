@@ -1,4 +1,4 @@
-"""Plan an evaluation: the number of rows that a test needs, or the smallest detectable error."""
+"""Plan the number of rows of an evaluation, or compute the smallest detectable error."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from calibrant._validation import check_count, check_share
 from calibrant.inference._tempered import TemperedRows, tempered_rows
 
 _HIGHEST = 100.0
-"""Highest temperature of a search. The tempered probabilities are then nearly uniform, so a higher
-temperature changes nothing."""
+"""Highest temperature of a search. At this temperature, probabilities are nearly uniform, so higher
+temperatures change almost nothing."""
 
 _DEFAULT_TEMPERATURE = 1.25
-"""Temperature to detect by default, a typical error of a network after a change of its data."""
+"""Default temperature to detect, a typical error of a network after a shift of its data."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +33,23 @@ class DetectableError(AsText):
     n_rows : int
         Number of labeled rows.
     temperature : float
-        Temperature that would correct the probabilities: above 1 if they are overconfident. It is
-        infinite if these rows are too few to detect any overconfidence.
+        Temperature that would correct the probabilities, above 1 for overconfidence. The
+        temperature is infinite if the rows are too few to detect any overconfidence.
     gap : float
-        Mean confidence minus accuracy of such a model, on rows like these.
+        Mean confidence minus accuracy of a model with this error.
     log_loss : float
-        Reduction in log-loss by this temperature, in nats per row.
+        Reduction in log-loss by correcting this error, in nats per row.
     power : float
         Probability that the test rejects.
     alpha : float
         Level of the test.
     guarantee : str
-        "asymptotic": the power is accurate for many rows.
+        "asymptotic", because the power is accurate for many rows.
 
     See Also
     --------
-    rows_needed : Rows that reveal a given error.
-    detectable_error : The smallest error that given rows reveal.
+    rows_needed : Number of rows needed to detect a given error.
+    detectable_error : Smallest error that a given number of rows can detect.
     """
 
     n_rows: int
@@ -90,15 +90,15 @@ def rows_needed(
 ) -> DetectableError:
     r"""Compute how many labeled rows a test needs to detect a given miscalibration.
 
-    Only predicted probabilities are needed, so you can plan before you label any row.
+    The function only needs predicted probabilities, so you can plan before you label any rows.
 
     Parameters
     ----------
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities of rows like those that will be labeled.
+        Predicted probabilities of rows that are similar to the rows that you will label.
     temperature : float, optional
-        Error to detect: the temperature that would correct the probabilities, above 1 for
-        overconfidence and below 1 for underconfidence. By default 1.25.
+        Error to detect, as the temperature that would correct the probabilities. The temperature is
+        above 1 for overconfidence and below 1 for underconfidence. The default is 1.25.
     gap : float, optional
         Error to detect as mean confidence minus accuracy, instead of ``temperature``.
     power : float, default 0.8
@@ -113,12 +113,12 @@ def rows_needed(
     Returns
     -------
     DetectableError
-        The number of rows is ``n_rows``.
+        The error, with the number of rows in ``n_rows``.
 
     See Also
     --------
-    detectable_error : The smallest error that the rows at hand reveal.
-    consistency_test : Pass ``metric="log_loss"`` for the exact test of overconfidence.
+    detectable_error : Smallest error that a given number of rows can detect.
+    consistency_test : Exact test of overconfidence with ``metric="log_loss"``.
 
     Notes
     -----
@@ -130,10 +130,10 @@ def rows_needed(
     .. math:: n = \Big( \frac{z_{1-\alpha/2} \sqrt{v_0} + z_{\text{power}} \sqrt{v_1}}{\mu}
         \Big)^2 .
 
-    For small errors, no test needs fewer rows, because the score test is then the most powerful
-    one; tests of binned errors need more. For an error of another form, for example of single
-    classes, the number is a lower bound. The formula is asymptotic. In simulations on five data
-    sets, the power was 0.77 to 0.83 for a planned power of 0.8.
+    For small errors, the score test is the most powerful test, so no test needs fewer rows. Tests
+    of binned errors need more rows. If the error has another form, for example if only some classes
+    are miscalibrated, the number is a lower bound. The formula is asymptotic. In simulations on
+    five data sets, the power was 0.77 to 0.83 for a planned power of 0.8.
 
     References
     ----------
@@ -149,8 +149,8 @@ def rows_needed(
     check_share(power, "power")
     check_share(alpha, "alpha")
     rows = tempered_rows(y_prob, inputs, sample_weight)
-    at = _temperature_of(rows, temperature, gap)
-    moments = rows.moments(at)
+    target = _temperature_of(rows, temperature, gap)
+    moments = rows.moments(target)
     z_alpha, z_power = ndtri(1 - alpha / 2), ndtri(power)
     root = z_alpha * np.sqrt(moments.null_variance) + z_power * np.sqrt(moments.variance)
     if moments.shift == 0:
@@ -159,7 +159,7 @@ def rows_needed(
             "them and cannot be detected. Pass probabilities that vary."
         )
     n_rows = max(1, int(np.ceil((root / moments.shift) ** 2)))
-    return _result(rows, at, n_rows, power, alpha)
+    return _result(rows, target, n_rows, power, alpha)
 
 
 def detectable_error(
@@ -173,29 +173,31 @@ def detectable_error(
 ) -> DetectableError:
     """Compute the smallest overconfidence that a given number of rows can detect.
 
-    Report it next to a test that did not reject: a smaller error would have been missed often.
+    Report this error together with a test that did not reject, because the test would often miss a
+    smaller error.
 
     Parameters
     ----------
     y_prob, power, alpha, inputs, sample_weight
         As in `rows_needed`.
     n_rows : int, optional
-        Number of labeled rows. By default the number of rows in ``y_prob``, or their effective
+        Number of labeled rows. By default, the number of rows in ``y_prob``, or their effective
         number with weights.
 
     Returns
     -------
     DetectableError
-        The temperature is infinite if even uniform true probabilities would be missed.
+        The smallest detectable error. Its temperature is infinite if a test would miss even uniform
+        true probabilities.
 
     See Also
     --------
-    rows_needed : The number of rows that reveal a given error.
+    rows_needed : Number of rows needed to detect a given error.
 
     Notes
     -----
-    The temperature is that for which `rows_needed` returns ``n_rows``. Smaller errors of this form
-    are detected with a lower probability by the most powerful test, and by any other test.
+    For this temperature, `rows_needed` returns ``n_rows``. Even the most powerful test detects
+    smaller errors of this form with a lower probability than ``power``.
 
     Examples
     --------
@@ -210,42 +212,45 @@ def detectable_error(
     rows = tempered_rows(y_prob, inputs, sample_weight)
     count = rows.n_rows if n_rows is None else float(check_count(n_rows, "n_rows"))
 
-    def lacking(log_temperature: float) -> float:
+    def missing_power(log_temperature: float) -> float:
         return power - rows.moments(float(np.exp(log_temperature))).power(count, alpha)
 
-    found = _root(lacking, float(np.log(_HIGHEST)))
-    at = np.inf if found is None else float(np.exp(found))
-    return _result(rows, at, max(1, round(count)), power, alpha)
+    root = _root(missing_power, float(np.log(_HIGHEST)))
+    temperature = np.inf if root is None else float(np.exp(root))
+    return _result(rows, temperature, max(1, round(count)), power, alpha)
 
 
 def _temperature_of(rows: TemperedRows, temperature: float | None, gap: float | None) -> float:
-    """The temperature to detect: as passed, or that of a gap."""
+    """Return the temperature to detect, from a temperature or a gap."""
     if temperature is not None and gap is not None:
-        raise TypeError("temperature and gap are two ways to state one error. Pass one of them.")
+        raise TypeError(
+            "temperature and gap both define the error, so pass only one argument, such as "
+            "temperature=1.25."
+        )
     if gap is None:
-        at = _DEFAULT_TEMPERATURE if temperature is None else temperature
-        if not (0 < at < np.inf and at != 1):
+        target = _DEFAULT_TEMPERATURE if temperature is None else temperature
+        if not (0 < target < np.inf and target != 1):
             raise ValueError(
-                f"temperature must be positive, finite and other than 1, got {at!r}. For example, "
-                f"pass temperature=1.25 to detect overconfidence."
+                f"temperature must be positive, finite and other than 1, got {target!r}. For "
+                f"example, pass temperature=1.25 to detect overconfidence."
             )
-        return at
+        return target
     sign = 1.0 if gap > 0 else -1.0
     end = float(np.log(_HIGHEST))
-    found = None
+    root = None
     if gap != 0:
-        found = _root(lambda size: abs(gap) - sign * rows.gap(float(np.exp(sign * size))), end)
-    if found is None:
+        root = _root(lambda size: abs(gap) - sign * rows.gap(float(np.exp(sign * size))), end)
+    if root is None:
         low, high = rows.gap(1 / _HIGHEST), rows.gap(_HIGHEST)
         raise ValueError(
             f"gap must be between {low:.3g} and {high:.3g} and other than 0 for these "
             f"probabilities, got {gap!r}. For example, pass gap={high / 10:.2g}."
         )
-    return float(np.exp(sign * found))
+    return float(np.exp(sign * root))
 
 
 def _root(lacking: Callable[[float], float], end: float) -> float | None:
-    """Find the zero of a decreasing function between 0 and ``end``; None if there is none."""
+    """Find the zero of a decreasing function between 0 and ``end``, or None if there is none."""
     if not lacking(end) <= 0:
         return None
     return (

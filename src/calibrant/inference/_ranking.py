@@ -1,4 +1,4 @@
-"""Compare methods over many datasets: Friedman's test and critical differences of ranks."""
+"""Compare methods over many datasets by Friedman's test and critical differences of ranks."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class FriedmanResult(AsText):
     average_ranks : tuple of float
         Average rank of each method. 1 is best.
     n_datasets, n_methods : int
-        Size of the table of scores.
+        Numbers of rows and columns of the table of scores.
     null : str
         The null hypothesis.
     guarantee : str
-        "asymptotic": the level holds for many datasets.
+        "asymptotic", because the level holds for many datasets.
 
     See Also
     --------
@@ -74,8 +74,8 @@ def friedman_test(scores: Any) -> FriedmanResult:
 
     See Also
     --------
-    critical_difference : Difference of average ranks that is significant.
-    calibrant.plots.CriticalDifferenceDisplay : Diagram of average ranks.
+    critical_difference : Smallest significant difference of average ranks.
+    calibrant.plots.CriticalDifferenceDisplay : Plot a diagram of average ranks.
 
     Notes
     -----
@@ -87,11 +87,11 @@ def friedman_test(scores: Any) -> FriedmanResult:
         {1 - \frac{\sum (t^3 - t)}{n k (k^2 - 1)}}
 
     is compared with the chi-squared distribution with k - 1 degrees of freedom. The approximation
-    is good for about n > 10 and k > 5.
+    is good for more than about 10 datasets and 5 methods.
 
-    The procedure of Kull et al. (2019), supplement D.2, is this test followed by
-    `critical_difference`. The ranks of their Table 4 (20 datasets, 7 methods) give the average
-    ranks 1.05, 3.40, 3.40, 3.95, 4.40, 5.53 and 6.28, the statistic 73.82 and the p-value 6.71e-14.
+    Kull et al. (2019), supplement D.2, use this test followed by `critical_difference`. The ranks
+    of their Table 4 (20 datasets, 7 methods) give the average ranks 1.05, 3.40, 3.40, 3.95, 4.40,
+    5.53 and 6.28, the statistic 73.82 and the p-value 6.71e-14.
 
     References
     ----------
@@ -115,7 +115,7 @@ def friedman_test(scores: Any) -> FriedmanResult:
 
 
 def _tied_cubes(ranks: AnyArray) -> float:
-    """Sum of ``t^3 - t`` over datasets and groups of t tied methods."""
+    """Sum ``t^3 - t`` over datasets and groups of t tied methods."""
     return float(
         sum(
             np.sum(count**3 - count)
@@ -129,7 +129,7 @@ def _check_table(scores: Any) -> AnyArray:
     if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
         raise ValueError(
             f"scores must have one row per dataset and one column per method, with at least two "
-            f"methods, but has shape {table.shape}."
+            f"methods, got shape {table.shape}. Pass scores of shape (n_datasets, n_methods)."
         )
     bad = np.argwhere(np.isnan(table))
     if len(bad):
@@ -150,7 +150,7 @@ def critical_difference(
 ) -> float:
     r"""Compute the difference of average ranks above which two methods differ significantly.
 
-    Use it after `friedman_test` has rejected the null hypothesis.
+    Use the critical difference after `friedman_test` has rejected the null hypothesis.
 
     Parameters
     ----------
@@ -159,10 +159,11 @@ def critical_difference(
     alpha : float, default 0.05
         Joint level of all comparisons.
     method : {"bonferroni-dunn", "nemenyi"}, default "bonferroni-dunn"
-        "bonferroni-dunn" compares all methods with one control method, "nemenyi" compares all
+        "bonferroni-dunn" compares all methods with one control method, and "nemenyi" compares all
         pairs.
     tails : {1, 2}, default 1
-        Tails of the Bonferroni-Dunn test. 1 tests whether the control is better, as in Kull 2019.
+        Number of tails of the Bonferroni-Dunn test. A one-tailed test asks whether the control is
+        better, as in Kull 2019.
 
     Returns
     -------
@@ -184,8 +185,9 @@ def critical_difference(
       or :math:`1 - \alpha / (2(k - 1))` (``tails=2``).
     - ``"nemenyi"``: q is the quantile of the studentized range divided by :math:`\sqrt 2`.
 
-    The level is asymptotic in the number of datasets. Use "nemenyi" for all pairs. With
-    "bonferroni-dunn", at least one pair of ten equal methods differs in a quarter of the cases.
+    The level is asymptotic in the number of datasets. Use "nemenyi" for all pairs. If you compare
+    all pairs of ten equal methods with "bonferroni-dunn", at least one pair differs significantly
+    in a quarter of the cases.
 
     References
     ----------

@@ -32,19 +32,19 @@ class CalibrationTestResult(AsText):
     test : str
         Name of the test.
     statistic : float
-        Large values are evidence against the null hypothesis.
+        Test statistic. Large values are evidence against the null hypothesis.
     p_value : float
         P-value of the null hypothesis.
     null : str
         Description of the null hypothesis.
     guarantee : {"exact", "finite-sample", "asymptotic", "heuristic"}
-        In which sense ``P(p_value <= level) <= level`` holds under the null hypothesis.
+        Validity of ``P(p_value <= level) <= level`` under the null hypothesis.
     n_samples : int
         Number of rows.
     n_resamples : int or None
-        Number of draws of the null distribution. None if it is known in closed form.
+        Number of draws of the null distribution. None if the distribution is known in closed form.
     expected : float or None
-        Mean of the statistic under the null hypothesis, for as many rows.
+        Mean of the statistic under the null hypothesis, for the same number of rows.
 
     See Also
     --------
@@ -85,7 +85,7 @@ class CalibrationTestResult(AsText):
 
 @dataclass(frozen=True)
 class Interval(AsText):
-    """An estimate with its confidence interval.
+    """Estimate with its confidence interval.
 
     Attributes
     ----------
@@ -94,15 +94,16 @@ class Interval(AsText):
     estimate, low, high : float
         The estimate and the ends of the interval.
     level : float
-        Nominal coverage, 0.95 for a 95% interval.
+        Nominal coverage, such as 0.95 for a 95% interval.
     standard_error : float
-        Standard error of ``estimate``. For `debiased_interval`, it is that of the squared estimate.
+        Standard error of ``estimate``. For `debiased_interval`, the standard error of the squared
+        estimate.
     guarantee : {"exact", "finite-sample", "asymptotic", "heuristic"}
-        In which sense the level holds.
+        Validity of the level, see `calibrant.inference`.
     n_samples : float
         Sum of the weights.
     note : str
-        Limitation of the interval. Empty if there is none.
+        Limitation of the interval, or empty text.
 
     See Also
     --------

@@ -18,27 +18,28 @@ from calibrant.metrics._risk_path import RiskPath, risk_path
 from calibrant.metrics.sureness import ScoreLike, sureness
 
 _FIRST_RANK = 20
-"""Smallest rank with a bound. Even without errors, the bound of fewer rows is above 20%."""
+"""Smallest rank with a bound. With fewer rows, the bound is above 20% even without errors."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskCoverageCurve(ShortRepr, AsText):
     """Risk-coverage curve with simultaneous bounds, returned by `risk_coverage`.
 
-    Each point is a threshold: rows with a score above it are answered.
+    Each point is a threshold of the score. Rows with a score above the threshold are answered.
 
     Attributes
     ----------
     threshold : array of shape (m,)
-        Thresholds of the score, decreasing. The last one is -inf: all rows are answered.
+        Thresholds of the score in decreasing order. At the last threshold, -inf, all rows are
+        answered.
     coverage : array of shape (m,)
         Share of the rows that are answered.
     rows : array of shape (m,)
-        Number of the rows that are answered.
+        Number of rows that are answered.
     risk : array of shape (m,)
         Error rate among the answered rows.
     high : array of shape (m,)
-        Upper bounds of the error rate of new answers. All of them hold jointly with probability
+        Upper bounds of the error rate of new answers. All bounds hold jointly with probability
         ``level``.
     level : float
         Joint confidence level of the bounds.
@@ -47,7 +48,7 @@ class RiskCoverageCurve(ShortRepr, AsText):
     path : RiskPath
         Rows and errors at every distinct score, for plots of the whole curve.
     guarantee : str
-        "finite-sample": the bounds hold for every number of rows.
+        "finite-sample", because the bounds hold for every number of rows.
 
     See Also
     --------
@@ -74,7 +75,7 @@ class RiskCoverageCurve(ShortRepr, AsText):
         return int(points[-1]) if points.size else None
 
     def proved_coverage(self, risk: float) -> float:
-        """Return the largest coverage with a bound of at most ``risk``; 0 if there is none."""
+        """Return the largest coverage with a bound of at most ``risk``, or 0 if there is none."""
         point = self.proved(risk)
         return 0.0 if point is None else float(self.coverage[point])
 
@@ -86,7 +87,7 @@ class RiskCoverageCurve(ShortRepr, AsText):
 
     def __str__(self) -> str:
         head = (
-            f"Risk and coverage of {self.n_samples:,} rows; all bounds hold jointly with "
+            f"Risk and coverage of {self.n_samples:,} rows. All bounds hold jointly with "
             f"probability {format_percent(self.level)}."
         )
         lines = ["threshold  answered  error rate  upper bound"]
@@ -107,18 +108,18 @@ def risk_coverage(
 ) -> RiskCoverageCurve:
     r"""Compute the risk-coverage curve with simultaneous upper bounds of the error rate.
 
-    The curve shows which share of the rows can be answered at which error rate. Read the bounds
-    before you choose an acceptable risk: all of them hold jointly, so you may choose any point
-    after looking. If you choose one risk in advance, `calibrant.decisions` can answer more rows.
+    The curve shows the error rate (risk) for each share of answered rows (coverage). All bounds
+    hold jointly, so you may look at the bounds before you choose an acceptable risk. If you choose
+    the risk in advance, `calibrant.decisions` can answer more rows.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels of rows that neither the model nor its calibrator was fitted on.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     n_points : int, default 16
-        Number of points with a bound. More points are closer together, but their bounds are wider.
+        Number of points with a bound. More points are closer together, but their bounds are higher.
     level : float, default 0.9
         Probability that all bounds hold.
     score : {"confidence", "margin", "log-margin"} or callable, default "confidence"
@@ -143,14 +144,15 @@ def risk_coverage(
     -----
     The m-th point answers the rows with a score above :math:`t = s_{(m+1)}`, the score of rank m +
     1. Given t and the number of rows above it, these rows are independent draws of rows with a
-    score above t. Their errors are therefore binomial with the error rate :math:`R(t)` of new
-    answers, and the upper end of Clopper and Pearson at level :math:`1 - \alpha / k` bounds
-    :math:`R(t)`, with :math:`\alpha` = 1 - ``level``. By the union bound, all k bounds hold
-    jointly with probability at least ``level``. The ranks m are geometric from 20 to n. Ties
-    are answered together, so a point may have fewer rows than its rank, or coincide with another
-    point.
+    score above t. Their number of errors is therefore binomial with the error rate :math:`R(t)` of
+    new answers. With :math:`\alpha` = 1 - ``level`` and k points, the upper limit of Clopper and
+    Pearson at level :math:`1 - \alpha / k` bounds :math:`R(t)`. By the union bound, all k bounds
+    hold jointly with probability at least ``level``. The ranks m form a geometric sequence from 20
+    to n. Ties are answered together, so a point may have fewer rows than its rank, or coincide with
+    another point.
 
-    Rows must be independent, drawn like new rows, and have unit weights. O(n log n).
+    Rows must be independent, have the distribution of new rows, and have unit weights. The cost is
+    O(n log n).
 
     References
     ----------
@@ -172,7 +174,7 @@ def risk_coverage(
     path = risk_path(sureness(score, proba), proba.argmax(axis=1) != y, weight)
     points = _points(path, n_points)
     rows, errors = path.rows[points], path.errors[points]
-    # `clopper_pearson` has two sides with half of its alpha each, of which one is used.
+    # `clopper_pearson` assigns half of its alpha to each side, and only the upper side is used.
     _, high = clopper_pearson(errors, rows, 2.0 * (1.0 - level) / n_points)
     return RiskCoverageCurve(
         threshold=np.append(path.score, -np.inf)[points + 1],
@@ -187,10 +189,10 @@ def risk_coverage(
 
 
 def _points(path: RiskPath, n_points: int) -> IntArray:
-    """Indices of the blocks of ties that end the points.
+    """Return the index of the last block of ties of each point.
 
-    A point of rank m ends with the last block that has at most m rows. This is decided by the score
-    of rank m + 1 alone, as the proof requires.
+    A point of rank m ends with the last block that has at most m cumulative rows. The score of rank
+    m + 1 alone determines this block, as the proof requires.
     """
     n_rows = path.total
     ranks = np.ceil(np.geomspace(min(_FIRST_RANK, n_rows), n_rows, n_points) - 1e-9)

@@ -26,8 +26,7 @@ def check_rows(
 ) -> Predictions:
     """Return checked probabilities for any type of scores, without rows of weight 0.
 
-    ``only_equal`` is the subject of the error message for methods that do not accept unequal
-    weights.
+    ``only_equal`` is the name of a method that rejects unequal weights, for the error message.
     """
     scores, y, weight, names = check_predictions(
         y_true, y_prob, sample_weight, classes, inputs=inputs
@@ -50,7 +49,7 @@ def check_rows(
 
 
 def squared_weights(claim: Claim) -> FloatArray:
-    """Contribution of each entry of a claim to the variance of a weighted sum of outcomes.
+    """Return the contribution of each entry of a claim to the variance of a weighted sum.
 
     An entry is a row, or a cell of scores with several rows.
     """

@@ -1,4 +1,4 @@
-"""Intervals of means of skewed rows by Hall's transformation."""
+"""Intervals of means of skewed values by Hall's transformation."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Spread:
     n_units: int
 
     def ends(self, level: float) -> FloatArray:
-        r"""Lower and upper end of the interval, relative to the mean.
+        r"""Return the lower and upper end of the interval, relative to the mean.
 
-        A mean of skewed rows and its standard error are correlated. In samples that lack large
-        losses, the mean is too low and the standard error is too small. With :math:`\gamma` the
+        A mean of skewed values and its standard error are correlated. In samples that lack large
+        losses, the mean is too low and the standard error is too small. Let :math:`\gamma` be the
         skewness, :math:`x = (\bar v - \mu) / s` and :math:`g(x) = x + \frac{\gamma}{3} x^2 +
-        \frac{\gamma^2}{27} x^3 + \frac{\gamma}{6n}`, the distribution of :math:`\sqrt n\, g(x)` is
-        normal up to O(1/n), that of :math:`\sqrt n\, x` only up to O(1 / sqrt n). g is monotone,
-        and Student's quantile replaces the normal one (Hall 1992, On the removal of skewness by
-        transformation, J. R. Stat. Soc. B 54, 221-228). The expansion is valid for small
-        :math:`\gamma / \sqrt n`. The expansion is cut off at its turning point :math:`x = -3 /
-        \gamma`.
+        \frac{\gamma^2}{27} x^3 + \frac{\gamma}{6n}`. The distribution of :math:`\sqrt n\, g(x)` is
+        normal up to O(1/n), and the distribution of :math:`\sqrt n\, x` only up to O(1 / sqrt n). g
+        is monotone, and Student's quantile replaces the normal quantile (Hall 1992, On the removal
+        of skewness by transformation, J. R. Stat. Soc. B 54, 221-228). The expansion is valid for
+        small :math:`\gamma / \sqrt n`. The expansion is cut off at its turning point :math:`x = -3
+        / \gamma`.
         """
         n, skewness = self.n_units, self.skewness
         if n < 2:
@@ -58,18 +58,18 @@ class Spread:
 
 
 def spread_of(values: FloatArray, groups: Sequence[IntArray] | None = None) -> Spread:
-    """Spread of the mean of independent rows, or of independent groups of rows."""
+    """Estimate the spread of the mean of independent rows, or of independent groups of rows."""
     residual = values - values.mean()
     if groups is not None:
-        each = np.array([residual[rows].sum() for rows in groups])
-        residual = each * (len(groups) / len(values))
+        sums = np.array([residual[rows].sum() for rows in groups])
+        residual = sums * (len(groups) / len(values))
     n = len(residual)
     variance = float(np.mean(residual**2))
     return Spread((variance / n) ** 0.5, _skewness(variance, float(np.mean(residual**3))), n)
 
 
 def model_spread(score: str, proba: FloatArray) -> Spread:
-    """Spread of the mean of a proper score if labels were drawn from the predictions."""
+    """Compute the spread of the mean of a proper score if labels are drawn from the predictions."""
 
     def moments(rows: slice) -> FloatArray:
         block = np.asarray(proba[rows], dtype=np.float64)

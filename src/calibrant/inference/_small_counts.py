@@ -2,9 +2,9 @@
 
 Under calibration, the outcome of a row is a Bernoulli draw with the score as its probability. If
 scores are close to 0 or 1, few outcomes are unexpected, so normal and Brownian limits are
-inaccurate. Draws are fast, because only unexpected outcomes are drawn. For a row whose unexpected
-outcome has probability q, a Poisson process of rate -log(1 - q) has at least one event with exactly
-this probability. The process of all rows is drawn at once.
+inaccurate. Draws are fast, because only unexpected outcomes are drawn. If the unexpected outcome of
+a row has probability q, a Poisson process of rate -log(1 - q) has at least one event with exactly
+this probability. The processes of all rows are drawn together as one process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from calibrant._typing import FloatArray, IntArray
 from calibrant.notions import Claim
 
 FEW_COUNTS = 20.0
-"""If the variance of the number of outcomes is smaller, draws replace limit distributions."""
+"""Minimum variance of the number of outcomes. If it is smaller, draws replace limit
+distributions."""
 
 
 class NullDraws(NamedTuple):
@@ -42,16 +43,15 @@ class NullDraws(NamedTuple):
         ends, generator = np.cumsum(rate), np.random.default_rng(0)
         counts = generator.poisson(ends[-1], n_draws)
         place = np.searchsorted(ends, ends[-1] * generator.random(counts.sum()), side="right")
-        place = np.minimum(
-            place, len(score) - 1
-        )  # because of round-off, the index can be past the last row
-        # A row with two events has one outcome.
+        # Because of round-off, the index can be past the last row.
+        place = np.minimum(place, len(score) - 1)
+        # A row with several events has one outcome.
         key = np.unique(np.repeat(np.arange(n_draws), counts) * len(score) + place)
         return cls(score, claim.weight[order], key // len(score), key % len(score), n_draws)
 
     @property
     def _expected(self) -> FloatArray:
-        """The more likely outcome of each row."""
+        """Return the more likely outcome of each row."""
         return (self.score > 0.5).astype(np.float64)
 
     def sums(self, factor: FloatArray) -> FloatArray:
@@ -65,17 +65,16 @@ class NullDraws(NamedTuple):
         return base + np.bincount(self.draw, change[self.row], self.n_draws)
 
     def path_ends(self) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest value of the cumulative sum of ``weight * (outcome - score)`` per
-        draw.
+        """Return the lowest and highest cumulative sum per draw.
 
-        The sum is evaluated at the last row of each group of tied scores. The starting value 0 is
-        included.
+        The sum of ``weight * (outcome - score)`` is evaluated at the last row of each group of tied
+        scores. The starting value 0 is included.
         """
         is_end = np.append(self.score[1:] != self.score[:-1], True)
         steps = np.cumsum(self.weight * (self._expected - self.score))
         path = np.append(0.0, steps[is_end])
         group = 1 + np.cumsum(is_end) - is_end  # position of each row on the path
-        # Without unexpected outcomes the path falls up to the score 1/2, then rises.
+        # Without unexpected outcomes, the path decreases up to the score 1/2 and then increases.
         lowest = int(np.count_nonzero(self.score[is_end] <= 0.5))
         draw, start, shift = self._segments(group)
         is_last = np.append(draw[1:] != draw[:-1], True)
@@ -91,7 +90,7 @@ class NullDraws(NamedTuple):
         )
 
     def _segments(self, group: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Segments of the path between unexpected outcomes: draw, start, and shift of the path.
+        """Return draw, start and shift of the segments of the path between unexpected outcomes.
 
         The first segment of each draw starts at 0 without a shift.
         """

@@ -1,4 +1,4 @@
-"""Power of the score test of the temperature, if tempered probabilities are the true ones."""
+"""Power of the score test of the temperature if tempered probabilities are true."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from calibrant._typing import FloatArray, IntArray, ScoresLike, WeightsLike
 from calibrant._validation import check_scores, check_weight
 
 _MOST_ELEMENTS = 500_000
-"""Largest number of probabilities that are used, of evenly spaced rows. The results are means over
-rows; 500 rows determine them to a few percent."""
+"""Maximum number of probabilities that are used. If there are more, evenly spaced rows are used,
+because 500 rows determine means over rows to a few percent."""
 
 
 class Moments(NamedTuple):
     """Moments per row of the log-loss minus its expected value under the predicted probabilities.
 
-    ``null_variance`` is under these probabilities, ``shift`` and ``variance`` under the tempered
-    ones. The variance includes that of the shift between rows.
+    ``null_variance`` is the variance under the predicted probabilities. ``shift`` and ``variance``
+    are mean and variance under the tempered probabilities. ``variance`` includes the variance of
+    the shift between rows.
     """
 
     shift: float
@@ -35,7 +36,7 @@ class Moments(NamedTuple):
     variance: float
 
     def power(self, n_rows: float, alpha: float) -> float:
-        """Power of the two-sided score test; the probability of the wrong side is neglected."""
+        """Return the power of the two-sided score test, without rejections on the wrong side."""
         reach = np.sqrt(n_rows) * abs(self.shift) - ndtri(1 - alpha / 2) * np.sqrt(
             self.null_variance
         )
@@ -56,14 +57,14 @@ class TemperedRows(NamedTuple):
     n_rows: float
 
     def tempered(self, temperature: float) -> FloatArray:
-        """The true probabilities if this temperature corrects the predicted ones.
+        """Return the true probabilities if this temperature corrects the predictions.
 
-        Classes of probability zero stay impossible at every temperature.
+        Classes with probability zero keep probability zero at every temperature.
         """
         return softmax(np.where(self.proba > 0, self.u / temperature, -np.inf))
 
     def moments(self, temperature: float) -> Moments:
-        """Moments of the statistic of the score test."""
+        """Return the moments of the statistic of the score test."""
         null_mean, null_variance = _log_moments(self.proba, self.u)
         mean, variance = _log_moments(self.tempered(temperature), self.u)
         shift = null_mean - mean
@@ -74,18 +75,18 @@ class TemperedRows(NamedTuple):
         )
 
     def gap(self, temperature: float) -> float:
-        """Mean confidence minus accuracy if the tempered probabilities are true."""
+        """Return mean confidence minus accuracy if the tempered probabilities are true."""
         top = np.arange(len(self.u)), self.predicted
         return float(self.share @ (self.proba[top] - self.tempered(temperature)[top]))
 
     def log_loss(self, temperature: float) -> float:
-        """Mean divergence of the predicted from the tempered probabilities, in nats."""
+        """Return the mean divergence of the predicted from the tempered probabilities, in nats."""
         true = self.tempered(temperature)
         return float(self.share @ row_sum(true * (log_floored(true, TINY) - self.u)))
 
 
 def _log_moments(proba: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of u under the probabilities of each row."""
+    """Return mean and variance of u under the probabilities of each row."""
     mean = row_sum(proba * u)
     return mean, np.maximum(row_sum(proba * u**2) - mean**2, 0.0)
 
@@ -93,11 +94,11 @@ def _log_moments(proba: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArr
 def tempered_rows(
     y_prob: ScoresLike, inputs: str, sample_weight: WeightsLike | None
 ) -> TemperedRows:
-    """Check the arguments of a user; keep evenly spaced rows if there are many."""
+    """Check the arguments of a user, and keep evenly spaced rows if there are many."""
     proba = as_proba(check_scores(y_prob, inputs=inputs), inputs)
     weight = effective_weights(check_weight(sample_weight, len(proba)))
     n_rows = float(weight.sum())
     step = -(-proba.size // _MOST_ELEMENTS)
-    some, each = np.asarray(proba[::step], dtype=np.float64), weight[::step]
-    u = log_floored(some, TINY)
-    return TemperedRows(u, some, some.argmax(axis=1), each / each.sum(), n_rows)
+    subset, weights = np.asarray(proba[::step], dtype=np.float64), weight[::step]
+    u = log_floored(subset, TINY)
+    return TemperedRows(u, subset, subset.argmax(axis=1), weights / weights.sum(), n_rows)

@@ -1,4 +1,4 @@
-"""Validity curves: the share of the data whose calibration error is at most epsilon."""
+"""Validity curves, which show the share of the data whose error is at most epsilon."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ class HasVectorBins(Protocol):
 class ValidityCurve(ShortRepr):
     """Validity curve, returned by `validity_curve`.
 
-    The curve is the share V(eps) of the data whose estimated error is at most eps, a step function.
-    Call the object with eps. Higher is better.
+    The curve is the share V(eps) of the data whose estimated error is at most eps. V is a step
+    function, and higher is better. Call the object with eps to evaluate V.
 
     Attributes
     ----------
     notion : str
         Type of calibration.
     epsilon : array of shape (m,)
-        0 and all errors that occur, in increasing order, or the requested values.
+        Zero and all errors that occur, in increasing order, or the requested values.
     validity : array of shape (m,)
-        V at ``epsilon``.
+        Values of V at ``epsilon``.
     gap, share : arrays of shape (n_claims, n_bins)
-        Error of each cell and its share of the data. The shares sum to one. For "canonical",
-        there is one row of cells.
+        Error of each cell (claim and bin), and its share of the data. The shares sum to one. For
+        "canonical", there is one row of cells.
 
     See Also
     --------
@@ -61,9 +61,9 @@ class ValidityCurve(ShortRepr):
     share: FloatArray
 
     def __call__(self, epsilon: Any, claim: int | None = None) -> Any:
-        """Return V at one or several values, for all claims or for one.
+        """Return V at one or several values, for all claims or for a single claim.
 
-        The value is NaN for a claim without rows.
+        V is NaN for a claim without rows.
         """
         gap, share = (
             (self.gap, self.share) if claim is None else (self.gap[claim], self.share[claim])
@@ -80,8 +80,8 @@ class ValidityCurve(ShortRepr):
         }
 
     def __str__(self) -> str:
-        shown = ", ".join(f"V({e:g}) = {self(e):.3f}" for e in (0.01, 0.02, 0.05, 0.1))
-        return f"validity, {self.notion}: {shown}"
+        values = ", ".join(f"V({e:g}) = {self(e):.3f}" for e in (0.01, 0.02, 0.05, 0.1))
+        return f"validity, {self.notion}: {values}"
 
 
 def validity_curve(
@@ -100,7 +100,7 @@ def validity_curve(
 ) -> ValidityCurve:
     r"""Compute the share of the data whose calibration error is at most epsilon.
 
-    Higher is better. The curve of a calibrated model is 1 everywhere.
+    Higher is better. Without sampling noise, the curve of a calibrated model is 1 everywhere.
 
     Parameters
     ----------
@@ -114,12 +114,12 @@ def validity_curve(
         As in `expected_calibration_error`. Not used for "canonical".
     bins : optional
         A fitted binning calibrator or a `Bins` object, to evaluate a model on the bins of its
-        recalibration (Gupta & Ramdas, appendix F). For "canonical", a fitted calibrator with
-        ``bins(X)``, which assigns the rows of ``y_prob`` to bins, or an array of shape (n,) with
-        the bin of each row. Pass ``calibrator.bins(X)`` to evaluate ``calibrator.predict_proba(X)``
-        and X on the same bins. By default, there is one bin per distinct vector.
+        recalibration (Gupta & Ramdas, appendix F). For "canonical", pass a fitted calibrator with
+        ``bins(X)``, or an array of shape (n,) with the bin of each row. Pass ``calibrator.bins(X)``
+        to evaluate ``calibrator.predict_proba(X)`` and X on the same bins. By default, there is one
+        bin per distinct vector.
     epsilon : float or array-like, optional
-        Values at which V is computed. By default 0 and all errors that occur.
+        Values at which V is computed. By default, zero and all errors that occur.
     y_pred : array-like of shape (n,), optional
         Reported labels, as in `expected_calibration_error`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -132,23 +132,23 @@ def validity_curve(
     Returns
     -------
     ValidityCurve
-        The curve, a function of epsilon.
+        The curve, which is a function of epsilon.
 
     See Also
     --------
-    calibrant.metrics.expected_calibration_error : The area above the curve.
-    calibrant.plots.ValidityDisplay : Plot of validity curves.
+    calibrant.metrics.expected_calibration_error : Compute the area above the curve.
+    calibrant.plots.ValidityDisplay : Plot validity curves.
 
     Notes
     -----
-    For the claims of a binary type of calibration, with :math:`g_{cb}` the gap and :math:`v_c
-    w_{cb}` the share of cell (c, b), see `expected_calibration_error`,
+    Let :math:`g_{cb}` be the gap and :math:`v_c w_{cb}` the share of the cell of claim c and bin b,
+    as in `expected_calibration_error`. For a binary type of calibration,
 
     .. math:: V(\epsilon) = \sum_{cb} v_c w_{cb}\, 1[g_{cb} \le \epsilon] \approx
         P(|P(\text{outcome} \mid f) - f| \le \epsilon) .
 
-    For ``notion="canonical"``, the gap is :math:`\| \bar e_y - \bar p \|_1` of the mean vectors of
-    a bin. The area above the curve is the calibration error.
+    For ``notion="canonical"``, the gap of a bin is the distance :math:`\| \bar e_y - \bar p \|_1`
+    of mean label vector and mean prediction. The area above the curve is the calibration error.
 
     The curve is an estimate. Gaps of bins with few rows are mostly sampling noise, so V is biased
     downward. Compare models on the same bins.
@@ -167,10 +167,10 @@ def validity_curve(
     >>> curve(0.3), curve(0.4)
     (0.0, 1.0)
     """
-    chosen = as_notion(notion, vectors=True)
-    if chosen.is_binary:
+    kind = as_notion(notion, vectors=True)
+    if kind.is_binary:
         claims, _ = claims_of(
-            chosen, y_true, y_prob, sample_weight, classes, y_pred=y_pred, inputs=inputs
+            kind, y_true, y_prob, sample_weight, classes, y_pred=y_pred, inputs=inputs
         )
         table = bin_table(claims, n_bins=n_bins, strategy=strategy, bins=bins)
         gap, share = table.gap, table.share
@@ -181,12 +181,12 @@ def validity_curve(
             "y_pred is only allowed for binary types of calibration, but notion='canonical' is "
             "about whole vectors. Remove y_pred, or pass notion='top-label'."
         )
-    at = (
+    epsilons = (
         _steps(gap, share)
         if epsilon is None
         else np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
     )
-    return ValidityCurve(chosen.name, at, _validity(at, gap, share), gap, share)
+    return ValidityCurve(kind.name, epsilons, _validity(epsilons, gap, share), gap, share)
 
 
 def _steps(gap: FloatArray, share: FloatArray) -> FloatArray:
@@ -194,13 +194,15 @@ def _steps(gap: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def _validity(epsilon: FloatArray, gap: FloatArray, share: FloatArray) -> FloatArray:
-    """Share of the cells whose gap is at most epsilon."""
+    """Compute the share of the cells whose gap is at most epsilon."""
     order = np.argsort(gap, axis=None)
-    reached = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
-    # A gap that equals epsilon up to round-off counts as at least epsilon.
+    cumulative_share = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
+    # A gap that equals epsilon up to round-off counts as at most epsilon.
     place = np.searchsorted(gap.ravel()[order], epsilon + ROUND_OFF, side="right")
     empty = np.full(place.shape, np.nan)
-    return np.divide(reached[place], reached[-1], out=empty, where=reached[-1] > 0)
+    return np.divide(
+        cumulative_share[place], cumulative_share[-1], out=empty, where=cumulative_share[-1] > 0
+    )
 
 
 def _vector_gaps(
@@ -211,7 +213,7 @@ def _vector_gaps(
     classes: LabelsLike | None,
     inputs: Inputs,
 ) -> tuple[FloatArray, FloatArray]:
-    """L1 distance of mean label and mean prediction per bin, and the share of each bin."""
+    """Return the L1 distance of mean label and mean prediction per bin, and the shares of bins."""
     proba, y, weight, _ = predictions_for(
         as_notion("confidence"), y_true, y_prob, sample_weight, classes, inputs=inputs
     )
@@ -232,7 +234,7 @@ def _vector_gaps(
 
 
 def _vector_bins(proba: FloatArray, y_prob: ScoresLike, bins: Any) -> IntArray:
-    """Bin of each row, numbered from 0."""
+    """Return the bin of each row, numbered from 0."""
     if bins is None:
         place: AnyArray = np.unique(proba, axis=0, return_inverse=True)[1]
         return place.reshape(-1)  # some versions of NumPy return a column

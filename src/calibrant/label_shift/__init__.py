@@ -1,7 +1,7 @@
-"""Label shift: adapt probabilities to other class frequencies.
+"""Adapt probabilities to other class frequencies (label shift).
 
 `correct` applies class frequencies that you know, for example after under-sampling. `adapt`
-estimates them from rows without labels.
+estimates class frequencies from rows without labels.
 """
 
 from calibrant.label_shift._adapt import LabelShift, adapt

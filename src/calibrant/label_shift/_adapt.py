@@ -1,4 +1,4 @@
-"""Estimate the class frequencies of unlabeled rows, and adapt probabilities to them."""
+"""Adapt probabilities to the estimated class frequencies of unlabeled rows."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from calibrant.label_shift._frequencies import (
 )
 
 _LEAST_PRIOR = 1e-12
-"""Smallest frequency of a class in a bootstrap sample of the source, so weights, which are ratios,
-stay finite. """
+"""Minimum frequency of a class in a bootstrap sample of the source. Weights are ratios of
+frequencies, so zero frequencies would make weights infinite. """
 
 _LEAST_INFORMATION = 100.0
-"""Minimum of rows times information. Below this minimum, estimated frequencies are often exactly
-zero, and neither the estimates nor their bootstrap intervals are reliable. """
+"""Minimum of the number of rows times information. Below this minimum, estimated frequencies are
+often exactly zero, and neither the estimates nor their bootstrap intervals are reliable. """
 
 _LEAST_ROWS = 4.0
-"""Minimum of rows times information for the rarest class, whose weight then has a standard error of
-one half. With ten rows per class and 100 classes, no interval contained the true weights, because
-weights of zero do not vary among resamples. """
+"""Minimum of the number of rows times information times the frequency of the rarest class. At this
+minimum, the weight of the rarest class has a standard error of one half. With ten rows per class
+and 100 classes, no interval contained the true weights, because weights of zero do not vary among
+resamples. """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +45,8 @@ class LabelShift(ShortRepr):
     Attributes
     ----------
     weights : array of shape (K,)
-        Target frequency divided by source frequency of each class. The weight is 1 without a shift.
+        Target frequency divided by source frequency of each class. Without a shift, all weights are
+        1.
     low, high : arrays of shape (K,)
         Bootstrap intervals of the weights, which hold jointly with probability ``level``.
     level : float
@@ -54,9 +56,9 @@ class LabelShift(ShortRepr):
     proba : array of shape (n, K)
         Probabilities of the target rows, adapted to the class frequencies of the target.
     information : float
-        A measure between 0 and 1 of how well the model separates the least certain combination of
-        classes. The measure is 1 for a perfect classifier, and if the target frequencies were
-        passed.
+        A number between 0 and 1 that measures how well the model separates the least certain
+        combination of classes. The number is 1 for a perfect classifier, or if the target
+        frequencies were passed.
     names : array of shape (K,) or None
         Column names of the source, if it is a data frame. `transform` sorts the columns of other
         frames into this order.
@@ -82,7 +84,7 @@ class LabelShift(ShortRepr):
 
     @property
     def is_shifted(self) -> AnyArray:
-        """Whether the interval of each class excludes 1."""
+        """Whether the interval of each class excludes 1, which is evidence of a shift."""
         return (self.low > 1) | (self.high < 1)
 
     def _repr_html_(self) -> str:
@@ -111,20 +113,19 @@ def adapt(
 ) -> LabelShift:
     r"""Adapt calibrated probabilities to the class frequencies of unlabeled rows.
 
-    Use it if classes are more or less frequent in production than in the calibration data, and the
-    rows of each class are otherwise similar.
+    Use this function if classes are more or less frequent in production than in the calibration
+    data, and the rows of each class are otherwise similar.
 
     Parameters
     ----------
     source : array-like of shape (m, K), or fitted calibrator
         Calibrated probabilities of source rows. Their mean is the source frequency, so weights are
-        1 without a shift. For a calibrator, the source frequencies are those of its calibration
-        rows.
+        1 without a shift. For a calibrator, its calibration rows determine the source frequencies.
     target_proba : array-like of shape (n, K)
         Calibrated probabilities of target rows. If ``source`` is a calibrator, pass scores that it
         accepts.
     target_prior : array-like of shape (K,), optional
-        Class frequencies of the target in the order of the columns, if you know them. In this case,
+        Known class frequencies of the target in the order of the columns. If they are passed,
         nothing is estimated, so any number of rows is accepted, and ``low`` and ``high`` equal
         ``weights``.
     level : float, default 0.95
@@ -158,14 +159,14 @@ def adapt(
     calibrated on the source with class frequencies :math:`\pi`. On the target, :math:`p'_k \propto
     w_k p_k` with :math:`w = q / \pi`. The frequencies q maximize the likelihood :math:`\sum_i \log
     \sum_k q_k p_{ik} / \pi_k`, a concave function. The frequencies are the weights of a mixture,
-    the fixed point of EM, :math:`q = \frac 1 n \sum_i p'_i`. A few Newton steps on the simplex find
-    the frequencies, in O(n K^2) each. EM would need hundreds of steps. A `ConvergenceWarning` is
-    raised if the steps do not converge.
+    and the fixed point :math:`q = \frac 1 n \sum_i p'_i` of the EM algorithm. A few Newton steps on
+    the simplex, which cost O(n K^2) each, find the frequencies. The EM algorithm would need
+    hundreds of steps. A `ConvergenceWarning` is raised if the steps do not converge.
 
-    With M the matrix of the means of :math:`p_k p_l / \sqrt{\bar p_k \bar p_l}` over the target and
-    :math:`\lambda` its smallest eigenvalue (``information``), the standard error of the least
+    Let M be the matrix of the means of :math:`p_k p_l / \sqrt{\bar p_k \bar p_l}` over the target,
+    and :math:`\lambda` its smallest eigenvalue (``information``). The standard error of the least
     certain combination of weights is about :math:`1 / \sqrt{n \lambda}`. If this standard error is
-    above 0.1, frequencies are often estimated as zero and the intervals are not valid. The
+    above 0.1, frequencies are often estimated as zero, and the intervals are not valid. The
     intervals are also not valid if the weight of the rarest class has a standard error :math:`1 /
     \sqrt{n \lambda \min_k \pi_k}` above 0.5. Both cases raise ValueError.
 
@@ -179,7 +180,7 @@ def adapt(
     ----------
     Saerens, Latinne & Decaestecker (2002), doi:10.1162/089976602753284446; Alexandari, Kundaje &
     Shrikumar (2020), Maximum likelihood with bias-corrected calibration is hard-to-beat at label
-    shift adaptation, arXiv:1901.06852; Kim et al. (2020), arXiv:1806.01412 (the steps).
+    shift adaptation, arXiv:1901.06852; Kim et al. (2020), arXiv:1806.01412 (Newton steps).
 
     Examples
     --------
@@ -201,10 +202,10 @@ def adapt(
     origin, target = _as_source_and_target(source, _arrange(target_proba, names))
     prior = origin.prior
     if target_prior is not None:
-        given = check_frequencies(target_prior, "target_prior", len(prior))
-        ratio = frequency_ratio(given, prior)
+        frequencies = check_frequencies(target_prior, "target_prior", len(prior))
+        ratio = frequency_ratio(frequencies, prior)
         proba = reweight(target, ratio)
-        return LabelShift(ratio, ratio, ratio, level, prior, given, proba, 1.0, names)
+        return LabelShift(ratio, ratio, ratio, level, prior, frequencies, proba, 1.0, names)
     information = _check_identifiable(target, prior)
     solution = _target_prior(target, prior, np.ones(len(target)))
     if not solution.converged:
@@ -228,16 +229,16 @@ def _arrange(proba: ScoresLike, names: AnyArray | None) -> ScoresLike:
 
 
 class _Source(NamedTuple):
-    """Class frequencies of the source, the number of its rows, and the rows or None."""
+    """Class frequencies and number of rows of the source, and the rows if available."""
 
     prior: FloatArray
     n_rows: int
     rows: FloatArray | None = None
 
     def resample_prior(self, rng: Any) -> FloatArray:
-        """Class frequencies of a bootstrap sample.
+        """Draw the class frequencies of a bootstrap sample.
 
-        A class has at least half a row, because weights are ratios.
+        A class has at least half a row, because weights are ratios of frequencies.
         """
         if self.rows is None:
             labels = rng.multinomial(self.n_rows, self.prior / self.prior.sum())
@@ -263,7 +264,7 @@ def _as_source_and_target(source: Any, target_proba: ScoresLike) -> tuple[_Sourc
 
 
 def _rows_of(source: Any) -> int:
-    """Number of rows behind the class frequencies of a fitted calibrator or classifier."""
+    """Return the number of calibration rows of a fitted calibrator or classifier."""
     weights = getattr(getattr(source, "calibrator_", source), "class_weights_", None)
     if weights is None:
         raise TypeError(
@@ -274,11 +275,11 @@ def _rows_of(source: Any) -> int:
 
 
 def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
-    absent = np.flatnonzero(prior <= 0)
-    if absent.size:
+    absent_classes = np.flatnonzero(prior <= 0)
+    if absent_classes.size:
         raise ValueError(
-            f"class {int(absent[0])} has frequency zero in the source, so its frequency in the "
-            "target cannot be estimated. Remove its column."
+            f"class {int(absent_classes[0])} has frequency zero in the source, so its frequency in "
+            "the target cannot be estimated. Remove its column."
         )
     information = _information(target)
     if information * len(target) < _LEAST_INFORMATION:
@@ -299,14 +300,14 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
 
 
 def _information(target: FloatArray) -> float:
-    """Smallest eigenvalue of the scaled second moments of the target."""
+    """Return the smallest eigenvalue of the scaled second moments of the target."""
     mean = np.maximum(target.mean(axis=0), TINY)
     moments = target.T @ target / len(target) / np.sqrt(np.outer(mean, mean))
     return float(np.clip(np.linalg.eigvalsh(moments)[0], 0.0, 1.0))
 
 
 def _target_prior(target: FloatArray, prior: FloatArray, share: FloatArray) -> Solution:
-    r"""Return the frequencies of highest likelihood for rows of weight ``share``.
+    r"""Return the class frequencies with the highest likelihood for rows of weight ``share``.
 
     The frequencies are the weights of a mixture of the classes, whose densities are :math:`p_k /
     \pi_k` up to a factor per row.
@@ -320,18 +321,19 @@ def _resample_weights(
     draws = np.empty((n_resamples, len(source.prior)))
     for b in range(n_resamples):
         prior = source.resample_prior(rng)
-        # Convergence is not checked, because a resample that stopped early is one draw of many. The
-        # estimate itself raises a warning.
+        # The convergence of resamples is not checked, because each is one of many draws. If the
+        # estimate does not converge, `adapt` raises a warning.
         q = _target_prior(target, prior, _bootstrap_share(len(target), rng)).parameters
         draws[b] = q / prior
     return draws
 
 
 def _band(weights: FloatArray, draws: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Joint intervals of the weights.
+    """Return joint intervals of the weights.
 
-    The width in standard errors is an order statistic of the largest deviation over all classes.
-    Another draw exceeds it with probability 1 - level.
+    The half-width in standard errors is an order statistic of the largest deviation over all
+    classes. The largest deviation of another draw exceeds this half-width with probability 1 -
+    level.
     """
     error = draws.std(axis=0, ddof=1) if len(draws) > 1 else np.zeros(len(weights))
     # If weights never vary, the standard error is zero and must not be a divisor.

@@ -1,4 +1,4 @@
-"""Correct probabilities for class frequencies that are known."""
+"""Correct probabilities for known class frequencies."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ def correct(
     Parameters
     ----------
     proba : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     source : array-like of shape (K,) or dict, optional
-        Class frequencies of the rows that the model was trained on, after sampling. With
-        ``class_weight="balanced"``, all frequencies are equal. Pass ``np.full(K, 1 / K)``.
+        Class frequencies of the training rows of the model, after sampling. With
+        ``class_weight="balanced"``, all frequencies are equal, so pass ``np.full(K, 1 / K)``.
     target : array-like of shape (K,) or dict, optional
-        Class frequencies where the probabilities are used.
+        Class frequencies of the population for which the probabilities are used.
     sampling : array-like of shape (K,) or dict, optional
-        Factor of the number of training rows of each class: 0.2 if one row in five was kept, 3 if
-        each row was used three times or had a class weight of 3. Classes that a dict does not name
-        have the factor 1. The target frequencies are those before sampling.
+        Factor by which sampling or class weights changed the weight of each class in training. The
+        factor is 0.2 if one row in five was kept, and 3 if rows were used three times or had a
+        class weight of 3. Classes that are missing in a dict have the factor 1. The target
+        frequencies are the frequencies before sampling.
     classes : array-like of labels, optional
-        Labels of the columns, which are the keys of dicts. By default the column names of a data
-        frame, otherwise 0 to K - 1.
+        Labels of the columns, which are the keys of dicts. By default, the column names of a data
+        frame are used, and 0 to K - 1 for an array.
 
     Returns
     -------
@@ -57,24 +58,25 @@ def correct(
     Raises
     ------
     ValueError
-        If a row has all its probability in classes with target frequency zero.
+        If all classes with positive probability in a row have target frequency zero.
 
     See Also
     --------
     adapt : Estimate the target frequencies from rows without labels.
-    calibrant.AutoCalibration : Calibrate on rows with the frequencies of the target, if you can.
+    calibrant.AutoCalibration : Calibrate on labeled rows with the class frequencies of the target.
 
     Notes
     -----
     .. math:: p'_k \propto p_k \frac{q_k}{\pi_k}
 
-    with :math:`\pi` = ``source`` and q = ``target``. With ``sampling`` factors s, the ratio is 1 /
-    :math:`s_k` up to a constant, because sampling multiplies the frequency of a class by s.
+    with :math:`\pi` = ``source`` and q = ``target``. With ``sampling`` factors :math:`s_k`, the
+    ratio is :math:`1 / s_k` up to a constant, because sampling multiplies the frequency of class k
+    by :math:`s_k`.
 
-    The correction is exact if the probabilities are calibrated under the source frequencies, and
-    if the rows of each class are alike in source and target. In a binary problem, the correction
-    keeps the order of the rows. Miscalibration of the model remains, so calibrate the result if you
-    have labels. O(n K).
+    The correction is exact if the probabilities are calibrated under the source frequencies, and if
+    the rows of each class have the same distribution in source and target. In a binary problem, the
+    correction keeps the order of the rows. The correction does not remove miscalibration of the
+    model, so calibrate the result if you have labels. The cost is O(n K).
 
     References
     ----------
@@ -101,37 +103,43 @@ def correct(
 
 
 def _ratio(source: Any, target: Any, sampling: Any, columns: AnyArray) -> FloatArray:
-    """Factor of the probability of each class."""
+    """Return the factor of the probability of each class."""
     if sampling is None and source is not None and target is not None:
-        given, before = (
+        target_prior, source_prior = (
             check_frequencies(_in_order(values, name, columns), name, len(columns))
             for name, values in (("target", target), ("source", source))
         )
-        return frequency_ratio(given, before)
+        return frequency_ratio(target_prior, source_prior)
     if sampling is None or source is not None or target is not None:
-        passed = {"source": source, "target": target, "sampling": sampling}
-        listed = [name for name, value in passed.items() if value is not None]
+        arguments = {"source": source, "target": target, "sampling": sampling}
+        names = [name for name, value in arguments.items() if value is not None]
         raise TypeError(
             f"correct needs either source and target, or sampling alone, got "
-            f"{' and '.join(listed) or 'none of them'}. For example, pass source=[0.5, 0.5], "
+            f"{' and '.join(names) or 'none of them'}. For example, pass source=[0.5, 0.5], "
             f"target=[0.9, 0.1]."
         )
     return 1.0 / _check_factors(_in_order(sampling, "sampling", columns, missing=1.0), len(columns))
 
 
 def _in_order(values: Any, name: str, columns: AnyArray, missing: float | None = None) -> Any:
-    """Values in the order of the columns; those of a dict are matched by label."""
+    """Return values in the order of the columns. The keys of a dict are matched with labels."""
     if not isinstance(values, Mapping):
         return values
     labels = columns.tolist()
-    unknown = [key for key in values if key not in labels]
-    lacking = [] if missing is not None else [label for label in labels if label not in values]
-    if unknown or lacking:
-        problem = f"has the unknown labels {shortened(unknown, show=repr)}" if unknown else ""
-        problem = problem or f"lacks the labels {shortened(lacking, show=repr)}"
+    unknown_labels = [key for key in values if key not in labels]
+    missing_labels = (
+        [] if missing is not None else [label for label in labels if label not in values]
+    )
+    if unknown_labels or missing_labels:
+        problem = (
+            f"has the unknown labels {shortened(unknown_labels, show=repr)}"
+            if unknown_labels
+            else ""
+        )
+        problem = problem or f"lacks the labels {shortened(missing_labels, show=repr)}"
         raise ValueError(
-            f"{name} {problem}; the columns have the labels {shortened(labels, show=repr)}. Pass "
-            f"classes=[...] with the labels of the columns, and {name} with these keys."
+            f"{name} {problem}, but the columns have the labels {shortened(labels, show=repr)}. "
+            f"Pass classes=[...] with the labels of the columns, and {name} with these keys."
         )
     return [values.get(label, missing) for label in labels]
 
@@ -148,7 +156,7 @@ def _check_factors(values: Any, n_classes: int) -> FloatArray:
 
 
 def _check_possible(proba: FloatArray, ratio: FloatArray) -> None:
-    """Raise if no class of some row has a positive probability in the target."""
+    """Raise ValueError if all possible classes of a row have target frequency zero."""
     impossible = np.flatnonzero(~(proba[:, ratio > 0] > 0).any(axis=1))
     if impossible.size:
         raise ValueError(

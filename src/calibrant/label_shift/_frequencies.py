@@ -1,4 +1,4 @@
-"""Class frequencies: their checks, and probabilities under other frequencies."""
+"""Check class frequencies, and compute probabilities under other frequencies."""
 
 from __future__ import annotations
 
@@ -10,35 +10,38 @@ from calibrant._kernels.simplex import row_sum
 from calibrant._typing import FloatArray
 
 _SUM_SLACK = 0.01
-"""Largest difference from one of the sum of frequencies that were rounded."""
+"""Maximum difference between the sum of rounded frequencies and one."""
 
 TINY = float(np.finfo(np.float64).tiny)
-"""Replaces zero in denominators."""
+"""Smallest positive denominator, which replaces zero."""
 
 
 def check_frequencies(values: Any, name: str, n_classes: int) -> FloatArray:
-    """Return class frequencies that sum to one; ``name`` is the parameter of the user."""
-    given = np.asarray(values, dtype=np.float64)
-    if given.shape != (n_classes,):
+    """Return class frequencies that sum to one. ``name`` is the name of the parameter."""
+    frequencies = np.asarray(values, dtype=np.float64)
+    if frequencies.shape != (n_classes,):
         raise ValueError(
             f"{name} must have one frequency per class, shape ({n_classes},), got shape "
-            f"{given.shape}. Pass frequencies in the order of the columns."
+            f"{frequencies.shape}. Pass frequencies in the order of the columns."
         )
-    if not (given.min() >= 0 and abs(given.sum() - 1) <= _SUM_SLACK):
+    if not (frequencies.min() >= 0 and abs(frequencies.sum() - 1) <= _SUM_SLACK):
         raise ValueError(
-            f"{name} must be frequencies that sum to 1, got {given.tolist()}. Pass "
+            f"{name} must be frequencies that sum to 1, got {frequencies.tolist()}. Pass "
             f"{name}=counts / counts.sum()."
         )
-    return given / given.sum()
+    return frequencies / frequencies.sum()
 
 
 def frequency_ratio(target: FloatArray, source: FloatArray) -> FloatArray:
-    """Return target divided by source frequencies; raise for a class that is new in the target."""
-    absent = np.flatnonzero((source <= 0) & (target > 0))
-    if absent.size:
+    """Return target divided by source frequencies.
+
+    A class that only occurs in the target raises ValueError.
+    """
+    absent_classes = np.flatnonzero((source <= 0) & (target > 0))
+    if absent_classes.size:
         raise ValueError(
-            f"class {int(absent[0])} has frequency zero in the source, so its probabilities cannot "
-            f"be adapted. Set its target frequency to 0."
+            f"class {int(absent_classes[0])} has frequency zero in the source, so its "
+            f"probabilities cannot be adapted. Set its target frequency to 0."
         )
     return np.divide(target, source, out=np.zeros(len(source)), where=target > 0)
 

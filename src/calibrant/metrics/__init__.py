@@ -1,7 +1,7 @@
-"""Proper scores and calibration errors.
+"""Proper scores, calibration errors and other metrics.
 
 Metrics are functions ``(y_true, y_prob, *, ...)`` that return a float. `evaluate` computes the
-common ones in one pass, `evaluate_answers` evaluates stated confidences, and `MetricAccumulator`
+common metrics in one pass. `evaluate_answers` evaluates stated confidences, and `MetricAccumulator`
 evaluates data in batches. `flatten_predictions` and `map_scores` prepare images and sequences.
 `TopScores` contains the top m of many classes, and `OptionScores` contains questions with different
 numbers of options.
@@ -20,7 +20,7 @@ from calibrant.metrics._net_benefit import net_benefit
 from calibrant.metrics._scorer import scorer
 from calibrant.metrics._top_scores import TopEvaluation, log_loss_bounds
 from calibrant.metrics.groups import GroupedEvaluation, GroupEvaluation
-from calibrant.metrics.registry import *  # noqa: F403  # the metrics: stated once, in the registry
+from calibrant.metrics.registry import *  # noqa: F403  # the registry lists all metrics
 from calibrant.metrics.registry import Metric
 
 __all__ = [

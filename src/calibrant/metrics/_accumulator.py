@@ -29,11 +29,11 @@ from calibrant.metrics.registry import METRICS
 SCHEMA = "calibrant.metric-accumulator/2"
 
 KEEP_TOP = 4_000_000
-"""Maximum number of rows whose confidence is kept for the KS error. They take 68 MB."""
+"""Maximum number of rows whose confidence is kept for the KS error. These rows take 68 MB."""
 
 _ADDING = Lock()
-"""Lock for adding sums. All accumulators share the lock, because an accumulator with its own lock
-could not be pickled. """
+"""Lock for adding sums. All accumulators share one lock, because an object that contains a lock
+cannot be pickled. """
 
 _SIZES = {"n_samples": "rows", "n_classes": "classes"}
 
@@ -42,8 +42,8 @@ _SIZES = {"n_samples": "rows", "n_classes": "classes"}
 class Evaluation:
     """Accuracy, proper scores and calibration errors of a set of predictions.
 
-    `evaluate` and `MetricAccumulator.compute` return it. ``str()`` is a table. Each value equals
-    the metric with the same name in `calibrant.metrics`.
+    `evaluate` and `MetricAccumulator.compute` return an `Evaluation`. ``str()`` returns a table.
+    Each value equals the metric with the same name in `calibrant.metrics`.
 
     Attributes
     ----------
@@ -52,12 +52,12 @@ class Evaluation:
     n_classes : int
         Number of classes.
     accuracy : float
-        Share of rows whose class with the highest probability is correct. Higher is better.
+        Share of rows whose predicted class is correct. Higher is better.
     log_loss : float
         Mean negative log-probability of the true class, in nats. Lower is better.
     brier_score : float
-        Mean squared error, summed over classes, between 0 and 2. For two classes, it is twice
-        the usual binary score. Lower is better.
+        Mean squared error, summed over classes, between 0 and 2. For two classes, this score is
+        twice the usual binary Brier score. Lower is better.
     conf_ece, cw_ece, tl_ece : float
         Binned calibration errors of the confidence, of each class, and of the confidence per
         predicted class. These errors are never negative, so sampling noise biases them upward.
@@ -68,8 +68,8 @@ class Evaluation:
         Kolmogorov-Smirnov error of the confidence. Lower is better. None if there were more rows
         than ``keep_top`` of the `MetricAccumulator`.
     confidence_on_errors : float
-        Mean confidence on errors. This mean is also positive for calibrated models. To see whether
-        a model is overconfident, compare its mean confidence with its accuracy.
+        Mean confidence on incorrect predictions. This mean is also positive for calibrated models.
+        To find out whether a model is overconfident, compare its mean confidence with its accuracy.
     doubt_on_correct : float
         Mean of 1 - confidence on correct predictions.
     sharpness : float
@@ -109,8 +109,8 @@ class Evaluation:
         return as_frame(self.to_dict())
 
     def _repr_html_(self) -> str:
-        shown = [(entry.name, getattr(self, entry.name)) for entry in fields(self)]
-        return html_table([title(name), _shown(name, value)] for name, value in shown)
+        items = [(entry.name, getattr(self, entry.name)) for entry in fields(self)]
+        return html_table([title(name), _shown(name, value)] for name, value in items)
 
     def __str__(self) -> str:
         width = max(len(title(entry.name)) for entry in fields(self))
@@ -122,7 +122,7 @@ class Evaluation:
 
 
 def title(name: str) -> str:
-    """Title of a field of an `Evaluation` in tables."""
+    """Return the title of a field of an `Evaluation` in tables."""
     return _SIZES[name] if name in _SIZES else METRICS[name].title
 
 
@@ -136,8 +136,8 @@ class MetricAccumulator:
     """Evaluate data that arrives in batches.
 
     Call `update` for each batch and `compute` at the end. Accumulators of several machines can be
-    merged, and sent as JSON. Several threads can update the same accumulator. The result equals
-    that of `calibrant.evaluate` on all rows.
+    sent as JSON and merged. Several threads can update the same accumulator. The result equals the
+    result of `calibrant.evaluate` on all rows.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class MetricAccumulator:
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `update`.
     keep_top : int or None, default 4000000
-        Maximum number of rows for which the KS error is computed, because it needs the confidence
+        Maximum number of rows for which the KS error is computed. The KS error needs the confidence
         of every row. With more rows, ``ks`` is None. Pass 0 to keep no rows, or None to keep all
         rows.
     renormalize : bool, default False
@@ -160,7 +160,7 @@ class MetricAccumulator:
 
     Notes
     -----
-    The memory is O(bins x claims), plus 17 bytes per kept row (9 without weights).
+    The memory is O(n_bins x n_classes), plus 17 bytes per kept row (9 bytes without weights).
 
     Examples
     --------
@@ -194,9 +194,9 @@ class MetricAccumulator:
     ) -> MetricAccumulator:
         """Add rows of scores of the type ``inputs``, and return self.
 
-        If the labels or a data frame name the columns, later batches use the same classes. The
-        workers evaluate the chunks of a dask array. The KS error is not computed, because all
-        confidences would have to be gathered.
+        If the labels or a data frame name the columns, later batches use the same classes. Dask
+        workers evaluate the chunks of a dask array. For dask arrays, the KS error is not computed,
+        because all confidences would have to be gathered.
         """
         sample, names = as_sample(
             p,
@@ -232,21 +232,22 @@ class MetricAccumulator:
     def _add(self, sums: EvaluationSums) -> None:
         with _ADDING:
             if self._sums is None:
-                # The empty KeptScores carries the limit of this accumulator.
+                # The sum keeps the limit of its first term, so start with the limit of this
+                # accumulator.
                 self._sums = replace(sums, tops=KeptScores(self.keep_top) + sums.tops)
             else:
                 self._sums = self._sums + sums
 
     def merge(self, other: MetricAccumulator) -> MetricAccumulator:
-        """Add the rows of another accumulator, which can have other ``inputs``, and return self."""
+        """Add the rows of another accumulator and return self. Their ``inputs`` may differ."""
         if other.n_bins != self.n_bins:
             raise ValueError(
-                f"Only accumulators with the same n_bins can be merged; got {self.n_bins} and "
+                f"Only accumulators with the same n_bins can be merged, got {self.n_bins} and "
                 f"{other.n_bins}. Create both with MetricAccumulator(n_bins={self.n_bins})."
             )
         if _as_list(self.classes) != _as_list(other.classes) or self._contradicts(other):
             raise ValueError(
-                f"Only accumulators with the same classes can be merged; got "
+                f"Only accumulators with the same classes can be merged, got "
                 f"{_as_list(self._known_classes)} and {_as_list(other._known_classes)}. Create "
                 f"both with the same MetricAccumulator(classes=...)."
             )
@@ -257,22 +258,22 @@ class MetricAccumulator:
         return self
 
     def _contradicts(self, other: MetricAccumulator) -> bool:
-        """Return whether both have rows and their columns represent different classes."""
+        """Return whether both accumulators have rows, but columns of different classes."""
         both_have_rows = self._sums is not None and other._sums is not None
         return both_have_rows and _as_list(self._names) != _as_list(other._names)
 
     def __add__(self, other: MetricAccumulator) -> MetricAccumulator:
-        """Return a new accumulator with the rows of both."""
+        """Return a new accumulator with the rows of both accumulators."""
         if not isinstance(other, MetricAccumulator):
             return NotImplemented
-        both = MetricAccumulator(
+        total = MetricAccumulator(
             self.n_bins,
             self.classes,
             inputs=self.inputs,
             keep_top=self.keep_top,
             renormalize=self.renormalize,
         )
-        return both.merge(self).merge(other)
+        return total.merge(self).merge(other)
 
     def reset(self) -> MetricAccumulator:
         """Remove all rows, for example before the next epoch, and return self."""
@@ -308,7 +309,7 @@ class MetricAccumulator:
     def n_effective(self) -> float:
         """Effective number of rows, ``(sum w)^2 / sum w^2``.
 
-        Without weights, the number of rows.
+        Without weights, this is the number of rows.
         """
         if self._sums is None:
             raise ValueError("No rows were added. Call update(y_true, y_prob) first.")
@@ -322,7 +323,7 @@ class MetricAccumulator:
     def mean_score(self, column: int | None = None) -> tuple[float, float]:
         """Return the mean probability of a class and its frequency.
 
-        Without a class, return mean confidence and accuracy.
+        If ``column`` is None, return mean confidence and accuracy.
         """
         if self._sums is None:
             raise ValueError("No rows were added. Call update(y_true, y_prob) first.")
@@ -341,7 +342,7 @@ class MetricAccumulator:
             )
 
     def to_json(self) -> str:
-        """Return the state as JSON text, for another process or a later day.
+        """Return the state as JSON text, for storage or for another process.
 
         Kept confidences take about 24 bytes per row.
         """
@@ -360,7 +361,7 @@ class MetricAccumulator:
 
     @classmethod
     def from_json(cls, text: str) -> MetricAccumulator:
-        """Restore an accumulator from the text of `to_json`. Raises ValueError for other text."""
+        """Restore an accumulator from the text of `to_json`. Other text raises ValueError."""
         try:
             state = json.loads(text)
             if state["schema"] != SCHEMA:
@@ -387,7 +388,8 @@ class MetricAccumulator:
 
 
 def _evaluation_sums(rule: SumRule, chunk: ArraySample) -> EvaluationSums:
-    # Each block fills new tables of K x n_bins cells, so a block must be larger than its tables.
+    # Each block fills new tables of K x n_bins cells, so small blocks would cost more than their
+    # rows.
     elements = max(8 * CACHE_BLOCK, 8 * chunk.shape[1] * rule.n_bins)
     total: EvaluationSums = chunk.sum(
         lambda block: EvaluationSums.of_block(block.u, block.y, block.weight, rule),
@@ -401,5 +403,5 @@ def _as_list(classes: LabelsLike | None) -> list[Any] | None:
 
 
 def _whole(value: float) -> float:
-    """Return an int if the sum of weights is a whole number."""
+    """Convert a sum of weights to an int if it is a whole number."""
     return int(value) if value == int(value) else value

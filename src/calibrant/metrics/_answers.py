@@ -41,7 +41,7 @@ _CONFIDENCE_NAMES = frozenset({"confidence", "stated_confidence", "verbal_confid
 
 @dataclass(frozen=True)
 class AnswerEvaluation:
-    """Evaluation of confidences. ``str()`` is a table.
+    """Evaluation of stated confidences. ``str()`` returns a table.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class AnswerEvaluation:
     gap : float
         Mean confidence minus accuracy. A positive gap means overconfidence.
     gap_low, gap_high : float
-        Confidence interval of the gap, if rows are independent.
+        Ends of the confidence interval of the gap. The interval assumes independent rows.
     log_loss : float
         Mean negative log-likelihood of correct and wrong answers, in nats.
     brier_score : float
-        Mean squared difference of confidence and outcome, between 0 and 1.
+        Mean squared difference between confidence and outcome, between 0 and 1.
     conf_ece : float
-        Binned calibration error. Sampling noise biases the error upward.
+        Expected calibration error in equal-width bins. Sampling noise biases the error upward.
     mce : float
         Maximum calibration error of the same bins.
     ks : float
@@ -85,7 +85,7 @@ class AnswerEvaluation:
 
     @property
     def is_binary(self) -> bool:
-        """Always False, because the gap is mean confidence minus accuracy."""
+        """Always False, because the gap is about the confidence, as for several classes."""
         return False
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,23 +162,25 @@ def evaluate_answers(
     """Evaluate stated confidences of answers that are marked as correct or incorrect.
 
     Use this function for language models that state a confidence, for detectors and for human
-    forecasts. Each row has one number, the probability that its own answer is correct.
-    ``evaluate`` is for probabilities of classes: it would read the confidence 0.3 of a wrong
-    answer as 0.7 for a correct answer. It warns if the labels are booleans.
+    forecasts. Each row has one number, the probability that its own answer is correct. Do not pass
+    confidences to `evaluate`, which expects probabilities of classes. `evaluate` would treat an
+    incorrect answer with confidence 0.3 as a correct prediction with confidence 0.7. `evaluate`
+    warns if the labels are booleans.
 
     Parameters
     ----------
     correct : array of shape (n,)
-        Whether the answer was correct: booleans, or 0 and 1.
+        Whether the answer was correct, as booleans or as 0 and 1.
     confidence : array of shape (n,)
         Stated probability that the answer is correct, between 0 and 1.
     n_bins : int
         Number of equal-width bins of the binned errors.
     sample_weight : weights of shape (n,), optional
-        The scale of weights does not matter. Intervals count the effective number of rows,
+        Row weights. Their scale does not matter. Intervals use the effective number of rows,
         ``w.sum() ** 2 / (w ** 2).sum()``.
     by : groups of shape (n,), or dict or data frame of such columns, optional
-        Evaluate each group. The intervals hold for all groups jointly.
+        Columns that define groups. Each group is evaluated, and the intervals hold jointly for all
+        groups.
     level : float
         Confidence level of the intervals.
 
@@ -217,22 +219,22 @@ def evaluate_answers(
 
 
 def is_pair(label: str | None, score: str | None) -> bool:
-    """Whether column names suggest a pair for `evaluate_answers`."""
+    """Return whether column names suggest a pair for `evaluate_answers`."""
     return str(label).lower() in _CORRECT_NAMES or str(score).lower() in _CONFIDENCE_NAMES
 
 
 def warn_if_pair(y_true: Any, y_prob: Any, classes: Any = None) -> None:
     """Warn if the arguments look like (correct, confidence) of `evaluate_answers`.
 
-    The function checks the names of columns. It also warns about labels True and False with one
-    score per row, unless ``classes`` declares that they are the labels of a binary problem.
+    The function checks the names of columns. The function also warns about labels True and False
+    with one score per row. This warning is omitted if ``classes`` declares a binary problem.
     """
     names = [getattr(data, "name", None) for data in (y_true, y_prob)]
     if is_pair(*names):
-        shown = " and ".join(repr(name) for name in names if name is not None)
+        text = " and ".join(repr(name) for name in names if name is not None)
         warn_data(
-            f"The name {shown} suggests confidences of answers that were correct or not, but the "
-            "scores are evaluated as probabilities of class 1. For confidences call "
+            f"The name {text} suggests confidences of answers that were correct or not, but the "
+            "scores are evaluated as probabilities of class 1. For confidences, call "
             "calibrant.evaluate_answers(correct, confidence)."
         )
     elif classes is None and _has_boolean_labels(y_true) and len(np.shape(y_prob)) == 1:
@@ -240,7 +242,7 @@ def warn_if_pair(y_true: Any, y_prob: Any, classes: Any = None) -> None:
             "The labels are True or False, and there is one score per row. The scores are "
             "evaluated as probabilities of True, so a score of 0.3 with the label False counts as "
             "a correct prediction with confidence 0.7. If the scores are confidences of answers, "
-            "and the labels tell whether the answers were correct, call "
+            "and the labels mark correct answers, call "
             "calibrant.evaluate_answers(correct, confidence). Otherwise pass "
             "classes=[False, True]."
         )
@@ -249,13 +251,13 @@ def warn_if_pair(y_true: Any, y_prob: Any, classes: Any = None) -> None:
 def _has_boolean_labels(y_true: Any) -> bool:
     dtype = getattr(y_true, "dtype", None)
     if dtype is not None:
-        # pandas and polars name their own boolean types.
+        # pandas and polars have boolean types whose names differ from NumPy's.
         return str(dtype).lower() in ("bool", "boolean")
     return isinstance(y_true, list | tuple) and all(isinstance(label, bool) for label in y_true)
 
 
 class _Pairs(NamedTuple):
-    """Checked pairs and their weights, (n,) each."""
+    """Checked outcomes, confidences and weights, (n,) each."""
 
     correct: BoolArray
     confidence: FloatArray
@@ -268,7 +270,7 @@ class _Pairs(NamedTuple):
     def evaluate(self, n_bins: int, alpha: float) -> AnswerEvaluation:
         """Compute all metrics, with an interval of level 1 - alpha."""
         correct, confidence, weight = self
-        # One claim per row: the answer, class 1, is correct.
+        # Each row has one binary event: its answer is correct (class 1).
         claims = as_notion("confidence").reported(
             confidence[:, None],
             np.ones((len(weight), 1), np.intp),
@@ -307,7 +309,9 @@ def _check_pairs(correct: Any, confidence: Any, sample_weight: Any) -> _Pairs:
         )
     check_same_length(correct=outcome, confidence=score)
     if not len(score):
-        raise ValueError("evaluate_answers needs at least one row, got 0 rows.")
+        raise ValueError(
+            "evaluate_answers needs at least one row, got 0 rows. Pass rows with answers."
+        )
     raise_if_missing(correct, outcome)
     is_correct = as_outcomes(outcome)
     checked = check_scores(score, inputs="proba")[:, 1].astype(np.float64)
@@ -315,16 +319,16 @@ def _check_pairs(correct: Any, confidence: Any, sample_weight: Any) -> _Pairs:
 
 
 def as_outcomes(values: AnyArray) -> BoolArray:
-    """Outcomes as booleans; raises if they are not 0 and 1, or True and False."""
+    """Convert outcomes to booleans, or raise if they are not 0 and 1, or True and False."""
     if values.dtype.kind in "OSU" and not all(isinstance(value, bool) for value in values.tolist()):
         raise ValueError(
-            "correct must be 0 or 1, or True or False; got text. Compare predictions and labels "
+            "correct must be 0 or 1, or True or False, got text. Compare predictions and labels "
             "first, for example with correct = predictions == labels."
         )
     if not np.isin(values, (0, 1)).all():
         wrong = values[~np.isin(values, (0, 1))][0]
         raise ValueError(
-            f"correct must be 0 or 1, or True or False; got {wrong}. Compare predictions and "
+            f"correct must be 0 or 1, or True or False, got {wrong}. Compare predictions and "
             f"labels first, for example with correct = predictions == labels."
         )
     return values.astype(bool)

@@ -1,4 +1,4 @@
-"""Binned calibration errors, with type of calibration, bins and norm as arguments."""
+"""Binned calibration errors and the numbers of reliability diagrams."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def expected_calibration_error(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Compute the binned calibration error (ECE), or MCE, class-wise, adaptive and debiased
-    variants.
+    r"""Compute the binned calibration error (ECE) or a variant of it.
 
     The error compares mean predicted probability and observed frequency in bins of similar scores.
-    Lower is better, and 0 means that both agree in every bin.
+    Lower is better, and 0 means that both agree in every bin. The options also give the maximum
+    calibration error (MCE) and class-wise, adaptive and debiased errors.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ def expected_calibration_error(
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem. For
-        class-wise types of calibration, rows need not sum to one. With ``y_pred``, the
-        probabilities of the reported labels.
+        class-wise types of calibration, rows need not sum to one. If ``y_pred`` is passed, pass the
+        probabilities of these labels.
     notion : str or Notion, default "confidence"
         Type of calibration, see `calibrant.notions`.
     n_bins : int, default 15
-        Number of bins per claim.
+        Number of bins per claim (binary event).
     strategy : {"uniform", "quantile", "unique"}, default "uniform"
         Equal-width bins, quantile bins (tied scores stay together), or one bin per distinct score.
     bins : fitted binning calibrator or `Bins`, optional
@@ -53,14 +53,14 @@ def expected_calibration_error(
     debias : bool, default False
         With ``norm=2``, subtract from each squared gap the variance of its mean outcome, and floor
         the sum of each claim at 0 (Kumar 2019). Rows that are alone in their bin are excluded. If
-        all rows are excluded, the error is not identifiable and NaN. With many claims of few rows,
-        the floor biases the error upward. `calibrant.inference.debiased_interval` floors fewer
-        sums.
+        all rows are excluded, the error is NaN. With many claims of few rows, the floor biases the
+        error upward. `calibrant.inference.debiased_interval` floors fewer sums, so its estimate has
+        a smaller bias.
     aggregate : {"mean", "sum", "bin"}, default "mean"
         "sum" adds the errors of the classes or ranks instead of averaging them (class-wise tables
         of Kull 2019). "bin" first averages the gaps of a bin over its claims, weighted by rows.
-        With ``norm=inf``, "bin" is the TL-MCE that Gupta & Ramdas 2022 report, and "mean" is their
-        eq. 17, the largest cell.
+        With ``norm=inf``, "bin" is the TL-MCE that Gupta & Ramdas 2022 report. "mean" is then the
+        largest gap of any bin and claim (their eq. 17).
     y_pred : array-like of shape (n,) or (n, k), optional
         Reported labels, to evaluate the output of ``predict_top``. ``y_prob`` then has the shape of
         ``y_pred``.
@@ -78,15 +78,15 @@ def expected_calibration_error(
 
     See Also
     --------
-    calibration_curve : The numbers per bin.
+    calibration_curve : Mean score and observed frequency per bin.
     calibrant.inference.debiased_interval : Confidence interval of the L2 error.
     calibrant.inference.consistency_test : Test whether the error exceeds sampling noise.
     smooth_calibration_error : Calibration error without bins.
 
     Notes
     -----
-    Over cells (claim c, bin b) with share :math:`w_{cb}` of the claim's rows and gap :math:`g_{cb}
-    = |\text{mean outcome} - \text{mean score}|`, the error is
+    A cell is a bin b of a claim c. With the share :math:`w_{cb}` of the claim's rows in a cell and
+    the gap :math:`g_{cb} = |\text{mean outcome} - \text{mean score}|`, the error is
 
     .. math:: \Big(\sum_c v_c \sum_b w_{cb}\, g_{cb}^p\Big)^{1/p}
 
@@ -99,8 +99,8 @@ def expected_calibration_error(
     n_b the rows of a bin. The error summarizes a reliability diagram. Do not use it to choose a
     model, because coarse bins hide errors.
 
-    O(n K) time. Uniform bins need O(block) memory. "quantile" and "unique" sort one claim at a
-    time.
+    The time is O(n K). Uniform bins need O(block) memory. "quantile" and "unique" sort one claim at
+    a time.
 
     References
     ----------
@@ -149,7 +149,7 @@ def calibration_curve(
     See Also
     --------
     expected_calibration_error : The error of these bins.
-    calibrant.plots.ReliabilityDisplay : The diagram.
+    calibrant.plots.ReliabilityDisplay : Plot a reliability diagram.
 
     Examples
     --------

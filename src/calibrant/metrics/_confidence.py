@@ -1,4 +1,4 @@
-"""Confidence on errors, doubt on correct predictions and sharpness (Wenger et al. 2020)."""
+"""Confidence on incorrect predictions, doubt on correct predictions, and sharpness."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from calibrant.notions import ClaimBlock, Claims, as_notion, claims_of
 class ConfidenceSums:
     """Sums over rows of the confidence z.
 
-    The sums are over weights, z and z^2 of all rows, over weights and z of correct rows, and over
-    squared weights.
+    All rows contribute their weights, z, z^2 and squared weights. Correct rows also contribute
+    their weights and z.
     """
 
     weight: float = 0.0
@@ -25,7 +25,7 @@ class ConfidenceSums:
 
     @classmethod
     def of_block(cls, block: ClaimBlock, weight: FloatArray) -> ConfidenceSums:
-        """Sums of the rows of a confidence block."""
+        """Compute the sums of a block of confidences."""
         z, right = block.score[:, 0], block.hit
         hit_weight = weight[right]
         return cls(
@@ -89,11 +89,12 @@ def confidence_on_errors(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Compute the mean confidence on errors, or 0.0 if no prediction is wrong.
+    """Compute the mean confidence on incorrect predictions, or 0.0 if there are none.
 
-    The literature calls it overconfidence. Neither lower nor higher is better by itself. The metric
-    is also positive for calibrated models, so it does not show whether a model is overconfident.
-    Mean confidence minus accuracy does, see `evaluate` with ``by=`` or `evaluate_answers`.
+    The literature calls this mean overconfidence. Neither lower nor higher is better by itself. The
+    metric is also positive for calibrated models, so it does not show whether a model is
+    overconfident. Use mean confidence minus accuracy for this purpose, see `evaluate` with ``by=``
+    or `evaluate_answers`.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def confidence_on_errors(
     Returns
     -------
     float
-        Mean confidence of wrong predictions, between 0 and 1.
+        Mean confidence on incorrect predictions, between 0 and 1.
 
     See Also
     --------
@@ -120,8 +121,8 @@ def confidence_on_errors(
 
     Notes
     -----
-    The metric is ``E[z | wrong]`` with z the confidence. With o this number and u the
-    `doubt_on_correct`, ``|o P(wrong) - u P(correct)| <= ECE_p`` (Theorem 1 of the reference).
+    The metric is ``o = E[z | wrong]`` with the confidence z. Let u be the metric
+    `doubt_on_correct`. Then ``|o P(wrong) - u P(correct)| <= ECE_p`` (Theorem 1 of the reference).
 
     References
     ----------
@@ -145,10 +146,10 @@ def doubt_on_correct(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Compute the mean of 1 - confidence on correct predictions, or 0.0 if none is correct.
+    """Compute the mean of 1 - confidence on correct predictions, or 0.0 if there are none.
 
-    The literature calls it underconfidence. Neither lower nor higher is better by itself, because
-    the metric is also positive for calibrated models.
+    The literature calls this mean underconfidence. Neither lower nor higher is better by itself,
+    because the metric is also positive for calibrated models.
 
     Parameters
     ----------
@@ -162,7 +163,7 @@ def doubt_on_correct(
 
     See Also
     --------
-    confidence_on_errors : Mean confidence on errors.
+    confidence_on_errors : Mean confidence on incorrect predictions.
 
     Notes
     -----
@@ -205,7 +206,7 @@ def sharpness(
     Returns
     -------
     float
-        Between 0 and n / (n - 1).
+        The scaled variance, between 0 and n / (n - 1).
 
     See Also
     --------
@@ -215,8 +216,8 @@ def sharpness(
     Notes
     -----
     The metric is the variance of the confidence (n - 1 in the denominator) times :math:`4 K^2 / (K
-    - 1)^2`. With this factor, its maximum is n / (n - 1), for a model that is certain on half of
-    the rows and predicts uniform probabilities on the others.
+    - 1)^2`. With this factor, the maximum is n / (n - 1). A model reaches the maximum if its
+    confidence is 1 on half of the rows and 1 / K on the other half.
 
     References
     ----------

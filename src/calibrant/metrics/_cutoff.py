@@ -18,9 +18,9 @@ def cutoff_calibration_error(
 ) -> float:
     r"""Compute the cutoff calibration error, the largest mean residual over any interval of scores.
 
-    The error bounds the benefit of moving a decision threshold. If benefits are scaled to [0, 1], a
-    different threshold in the rule "act if the score is at least t" gains at most this much per
-    row. Lower is better.
+    The error bounds the benefit of moving a decision threshold. Assume the rule "act if the score
+    is at least t", and benefits between 0 and 1. Changing the threshold then increases the mean
+    benefit per row by at most this error. Lower is better.
 
     Parameters
     ----------
@@ -55,9 +55,10 @@ def cutoff_calibration_error(
 
     .. math:: \max_I \frac1n \Big| \sum_{i:\, f_i \in I} (o_i - f_i) \Big| ,
 
-    which is the highest minus the lowest point of the graph whose largest distance from zero is
-    `ks_error` (Kuiper's statistic). For a calibrated model, the error is of order :math:`1 / \sqrt
-    n` because of sampling noise. O(n log n) time and O(n) memory per claim.
+    which is Kuiper's statistic. The error is the highest minus the lowest point of a cumulative
+    graph, and `ks_error` is the largest distance of this graph from zero. For a calibrated model,
+    the error is of order :math:`1 / \sqrt n` because of sampling noise. The cost is O(n log n) time
+    and O(n) memory per claim.
 
     References
     ----------
@@ -73,6 +74,6 @@ def cutoff_calibration_error(
 
 
 def claim_cutoff(claim: Claim) -> float:
-    """Cutoff error of one claim: highest minus lowest point of the graph, which begins at zero."""
+    """Compute the cutoff error of one claim, the range of a graph that begins at zero."""
     ends = [(part.excess.min(), part.excess.max()) for part in path_parts(claim)]
     return float(max(0.0, *(high for _, high in ends)) - min(0.0, *(low for low, _ in ends)))

@@ -1,4 +1,4 @@
-"""Mean cost of the decisions that probabilities lead to."""
+"""Mean cost of decisions that are based on probabilities."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ def decision_cost(
 ) -> float:
     r"""Compute the mean cost of the decisions that minimize the expected cost.
 
-    Lower is better. The unit is that of the costs.
+    Lower is better. The result has the unit of the costs.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     cost : array-like of shape (K, A), optional
-        Cost of each action (column) for each true class (row). By default 0 for the correct
-        class and 1 for each other class.
+        Cost of each action (column) for each true class (row). By default, an action predicts a
+        class. A correct prediction costs 0, and an incorrect one costs 1.
     abstain : float or array-like of shape (K,), optional
-        Cost of an abstention, as one more action, for all classes or for each true class.
+        Cost of an abstention, which is added as the last action. Pass one cost, or one cost per
+        true class.
     sample_weight : array-like of shape (n,), optional
         Row weights.
     classes : array-like of labels, optional
@@ -51,8 +52,8 @@ def decision_cost(
 
     See Also
     --------
-    calibrant.decisions.DecisionRule : The decisions.
-    calibrant.inference.decision_gain : How much calibration reduces the cost, with an interval.
+    calibrant.decisions.DecisionRule : Make decisions with minimum expected cost.
+    calibrant.inference.decision_gain : Cost reduction by calibration, with an interval.
 
     Notes
     -----
@@ -60,8 +61,8 @@ def decision_cost(
 
     .. math:: \frac{1}{n} \sum_i c_{y_i a_i}, \quad a_i = \arg\min_a \sum_k p_{ik} c_{ka} .
 
-    The expected cost is lowest if p are the true probabilities, so this is a proper score. Ties go
-    to the first action.
+    The mean cost is a proper score, because the true probabilities p minimize its expectation. If
+    actions tie, the first action is chosen.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def decision_cost(
 
 
 def full_costs(cost: Any, n_classes: int, abstain: Any = None) -> FloatArray:
-    """Return checked costs with the abstention as the last action; None means errors cost 1."""
+    """Return checked costs with the abstention as the last action. If None, errors cost 1."""
     errors = 1.0 - np.eye(n_classes)
     costs = errors if cost is None else check_costs(cost, n_classes)
     return add_abstention(costs, abstain)

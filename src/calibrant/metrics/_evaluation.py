@@ -1,4 +1,4 @@
-"""`evaluate`: accuracy, proper scores and calibration errors in one call."""
+"""Accuracy, proper scores and calibration errors of predictions in one call."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def evaluate(
     Parameters
     ----------
     y_true : array-like of shape (n,) or (n, K)
-        True labels. A table of zeros and ones with one column per label means that several
-        labels of a row may be true (multilabel). Rows of probabilities then need not sum to one.
+        True labels. For multilabel problems, pass a table of zeros and ones with one column per
+        label. Rows of probabilities then need not sum to one.
     y_prob : array-like of shape (n, K) or (n,), or TopScores
         Predicted scores. A 1D array contains the scores of class 1 of a binary problem. If you only
         have the confidence and the correctness of each answer, use `evaluate_answers`.
@@ -104,21 +104,21 @@ def evaluate(
         whose sum differs from one by rounding are always accepted, with a warning.
     by : array-like of shape (n,), dict or data frame, optional
         One or several columns that define groups of rows. Every combination of values is a group.
-        Each group is evaluated, with intervals of its accuracy and of its mean confidence minus
-        accuracy that hold jointly for all groups. A test of all groups shows whether any of them
-        differs. The result names groups with too few rows. To
-        group by month, pass ``by=dates.astype("datetime64[M]")``. For chunked scores, pass dask
-        columns with the same chunks, or arrays; the KS error is then not computed.
+        Each group is evaluated with intervals of its accuracy and of its mean confidence minus
+        accuracy. The intervals hold jointly for all groups. A test compares the calibration of all
+        groups. The result names groups with too few rows. To group by month, pass
+        ``by=dates.astype("datetime64[M]")``. For chunked scores, pass arrays, or dask columns with
+        the same chunks. The KS error of chunked scores is not computed.
     level : float, default 0.95
-        Joint level of these intervals.
+        Joint confidence level of the intervals of ``by``.
     min_rows : float, default 0
         Groups with fewer rows are not shown, for example because their figures are confidential.
 
     Returns
     -------
-    Evaluation, GroupedEvaluation or TopEvaluation
-        `GroupedEvaluation` if ``by`` is passed, `TopEvaluation` for `TopScores`,
-        `MultilabelEvaluation` for ``y_true`` of shape (n, K).
+    Evaluation, GroupedEvaluation, TopEvaluation or MultilabelEvaluation
+        The return type is `GroupedEvaluation` if ``by`` is passed, `TopEvaluation` for `TopScores`,
+        and `MultilabelEvaluation` for ``y_true`` of shape (n, K).
 
     See Also
     --------
@@ -128,8 +128,8 @@ def evaluate(
 
     Notes
     -----
-    The rows are read once in blocks, and the confidences are sorted for the KS error. This takes
-    O(n K + n log n) time and O(n) memory in addition to the input.
+    The rows are read once in blocks, and the confidences are sorted for the KS error. The
+    evaluation takes O(n K + n log n) time and O(n) memory in addition to the input.
 
     Examples
     --------
@@ -191,6 +191,6 @@ def _check_top_options(inputs: str, by: Any, *, renormalize: bool) -> None:
         )
     if inputs != "proba" or renormalize:
         raise ValueError(
-            "TopScores hold log-probabilities and their tail mass, so inputs= and renormalize= do "
-            "not apply. Remove them."
+            "TopScores contain log-probabilities and their tail mass, so inputs= and renormalize= "
+            "do not apply. Remove both arguments."
         )

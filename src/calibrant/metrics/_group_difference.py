@@ -1,15 +1,15 @@
-r"""Differences between groups: one test for all groups, and the effect of recalibration on each.
+r"""Test of differences between groups, and the effect of recalibration on each group.
 
-The null hypothesis is that all groups have the same calibration function, a slope and an offset
-per class: :math:`P(y = k) \propto \exp((1 + a) u_k + b_k)` with logits u. With the gradient
+The null hypothesis is that all groups have the same calibration function with a slope and an offset
+per class, :math:`P(y = k) \propto \exp((1 + a) u_k + b_k)` with logits u. With the gradient
 :math:`S_g` and the Hessian :math:`H_g` of the log-loss of group g at the common optimum, the
 statistic is
 
 .. math:: T = \sum_g \tilde S_g' (H_g + s I)^{-1} \tilde S_g, \quad
     \tilde S_g = S_g - H_g H^{-1} S, \quad H = \sum_g H_g, \; S = \sum_g S_g .
 
-It is the score test of effects of groups with a normal prior of precision s. Its distribution under
-the null hypothesis comes from labels that are drawn from the common function.
+This test is the score test of effects of groups with a normal prior of precision s. Labels that are
+drawn from the common function give the distribution of the statistic under the null hypothesis.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ from calibrant._optim.group_effects import Cells, effect_logits, fit_effects, gr
 from calibrant._typing import FloatArray, IntArray
 
 MOST_SCORES = 2**22
-"""Maximum number of scores. More rows would take more than about ten seconds."""
+"""Maximum number of scores. A test of more scores would take more than about ten seconds."""
 
 STRENGTH = 10.0
-"""Precision of the effects of groups: a standard deviation of 0.3 in the logit, which is what
-groups of real data have."""
+"""Precision of the effects of groups. It corresponds to a standard deviation of 0.3 in the logit,
+which is typical of groups in real data."""
 
 COMMON_STRENGTH = 1e-3
-"""Precision of the effects of all rows, small enough not to matter."""
+"""Precision of the effects of all rows. This precision is so small that the prior has no
+influence."""
 
 _MOST_CLASSES = 50
-"""With more classes, effects are slopes only: offsets would need matrices of this size per group.
+"""Maximum number of classes with offsets. With more classes, effects are slopes only, because
+offsets need a K x K matrix per group.
 """
 
 _RESAMPLED_SCORES = 2**27
@@ -56,7 +58,8 @@ class GroupDifference(NamedTuple):
     statistic : float
         Score statistic of the effects of groups.
     p_value : float
-        Share of resamples with at least this statistic, one added to both counts.
+        P-value, ``(1 + k) / (1 + n_resamples)`` with the number k of resamples whose statistic is
+        at least as large.
     n_resamples : int
         Number of resamples.
     """
@@ -67,7 +70,7 @@ class GroupDifference(NamedTuple):
 
 
 class GroupGain(NamedTuple):
-    """Cross-fitted reduction of the log-loss of a group, with its interval."""
+    """Cross-fitted reduction of the log-loss of a group, with its confidence interval."""
 
     value: float
     low: float
@@ -82,8 +85,8 @@ class _Problem(NamedTuple):
     slopes_only: bool
 
     def cells(self, *, with_common: bool) -> Cells:
-        own = sparse.eye(self.n_groups, format="csr")
-        groups = sparse.hstack([np.ones((self.n_groups, 1)), own]) if with_common else own
+        identity = sparse.eye(self.n_groups, format="csr")
+        groups = sparse.hstack([np.ones((self.n_groups, 1)), identity]) if with_common else identity
         return Cells(sparse.csr_matrix(groups), self.slopes_only)
 
 
@@ -97,7 +100,7 @@ def _problem(sample: ArraySample, group: IntArray, n_groups: int, inputs: str) -
 def compare_groups(
     sample: ArraySample, group: IntArray, n_groups: int, inputs: str
 ) -> GroupDifference:
-    """Test whether groups have different calibration functions; ``group`` are numbers of groups."""
+    """Test whether groups, given by their numbers, have different calibration functions."""
     problem = _problem(sample, group, n_groups, inputs)
     common = Cells(sparse.csr_matrix(np.ones((n_groups, 1))), problem.slopes_only)
     effects = fit_effects(problem.rows, common, np.array([COMMON_STRENGTH]))
@@ -131,19 +134,19 @@ class _QuadraticForm(NamedTuple):
         )
 
     def values(self, gradients: FloatArray) -> FloatArray:
-        """Statistics of gradients (resamples, groups, d)."""
+        """Compute the statistics of gradients (resamples, groups, d)."""
         shared = gradients.sum(axis=1) @ self.total_inverse
-        away = gradients.transpose(1, 0, 2) - shared @ self.hessian  # (groups, resamples, d)
-        statistics: FloatArray = ((away @ self.factor) ** 2).sum(axis=(0, 2))
+        deviations = gradients.transpose(1, 0, 2) - shared @ self.hessian  # (groups, resamples, d)
+        statistics: FloatArray = ((deviations @ self.factor) ** 2).sum(axis=(0, 2))
         return statistics
 
 
 def _drawn_gradients(
     problem: _Problem, u: FloatArray, proba: FloatArray, n_resamples: int
 ) -> Iterator[FloatArray]:
-    """Gradients of the groups if labels are drawn from the common calibration function.
+    """Yield gradients of the groups for labels drawn from the common calibration function.
 
-    They come in blocks of resamples, (resamples, groups, d).
+    The gradients come in blocks of resamples, (resamples, groups, d).
     """
     rng = np.random.default_rng(0)
     rows, (n_rows, n_classes) = problem.rows, u.shape
@@ -160,20 +163,20 @@ def _drawn_gradients(
         y = np.zeros(uniform.shape, dtype=np.intp)
         for limit in cumulative:
             y += uniform >= limit
-        drawn = weight * u[np.arange(n_rows), y]
-        slopes = slope - _group_sums(drawn, group, problem.n_groups)
+        scores = weight * u[np.arange(n_rows), y]
+        slopes = slope - _group_sums(scores, group, problem.n_groups)
         if problem.slopes_only:
             yield slopes[:, :, None]
             continue
         size = problem.n_groups * n_classes
         place = (np.arange(n_draws)[:, None] * size + group * n_classes + y).ravel()
         counts = np.bincount(place, np.tile(weight, n_draws), n_draws * size)
-        kept = offsets - counts.reshape(n_draws, *offsets.shape)
-        yield np.concatenate([slopes[:, :, None], kept], axis=2)
+        offset_gradients = offsets - counts.reshape(n_draws, *offsets.shape)
+        yield np.concatenate([slopes[:, :, None], offset_gradients], axis=2)
 
 
 def _group_sums(values: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
-    """Sums over the rows of each group, (resamples, groups); rows are sorted by group."""
+    """Sum over the rows of each group, (resamples, groups). Rows must be sorted by group."""
     edges = np.searchsorted(group, np.arange(n_groups))
     sums: FloatArray = np.add.reduceat(values, edges, axis=1)
     return sums
@@ -182,9 +185,10 @@ def _group_sums(values: FloatArray, group: IntArray, n_groups: int) -> FloatArra
 def recalibration_gains(
     sample: ArraySample, group: IntArray, n_groups: int, inputs: str, alpha: float
 ) -> list[GroupGain | None]:
-    """Reduction of the log-loss of each group by common and group effects, on held-out rows.
+    """Estimate the reduction of the log-loss of each group by recalibration, on held-out rows.
 
-    The normal intervals have level 1 - alpha each. None for a group with fewer than two rows.
+    Each normal interval has the level 1 - alpha. The result is None for a group with fewer than two
+    rows.
     """
     sample = sample.subset(slice(None))
     sample.columns = (group,)
@@ -206,7 +210,7 @@ def _inner(n_groups: int) -> IntArray:
 
 
 def _held_out_losses(problem: _Problem, n_folds: int) -> FloatArray:
-    """Log-loss of each row before minus after recalibration by a fit without its fold."""
+    """Return the reduction of the log-loss of each row by out-of-fold recalibration."""
     rows = problem.rows
     group, fold = rows.columns
     cells = problem.cells(with_common=True)
@@ -218,8 +222,8 @@ def _held_out_losses(problem: _Problem, n_folds: int) -> FloatArray:
         held_out = fold == number
         train = rows.weighted(np.where(held_out, 0.0, rows.weight))
         effects = fit_effects(train, cells, strength, effects)
-        moved = effect_logits(u[held_out], cells.sums(effects)[group[held_out]])
-        gain[held_out] = _log_true(moved, rows.y[held_out]) - before[held_out]
+        logits = effect_logits(u[held_out], cells.sums(effects)[group[held_out]])
+        gain[held_out] = _log_true(logits, rows.y[held_out]) - before[held_out]
     return gain
 
 

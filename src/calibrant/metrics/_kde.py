@@ -9,7 +9,8 @@ from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
-# The grid of the authors. The grid extends beyond [0, 1] for scores that are mirrored at 0 and 1.
+# Grid of the reference code. The grid extends beyond [0, 1] for scores that are mirrored at 0 and
+# 1.
 _LOW, _HIGH, _POINTS = -0.6, 1.6, 2**14
 _STEP = (_HIGH - _LOW) / (_POINTS - 1)
 # A triweight kernel of standard deviation h ends at 3 h. The grid does not resolve smaller
@@ -33,7 +34,8 @@ def kde_calibration_error(
     r"""Compute the calibration error by kernel density estimation (KDE-ECE).
 
     The error integrates the gap between score and estimated frequency of the outcome, without bins.
-    Lower is better. The error depends on the bandwidth, and is not zero for a calibrated model.
+    Lower is better. The error depends on the bandwidth. Sampling noise makes the error of a
+    calibrated model positive.
 
     Parameters
     ----------
@@ -47,9 +49,9 @@ def kde_calibration_error(
         of `expected_calibration_error`.
     bandwidth : float, optional
         Standard deviation of the triweight kernel, at most 0.2. By default :math:`\hat\sigma
-        (2n)^{-1/5}` with the standard deviation of the scores with outcome 1, as in the authors'
-        code that produced the published figures. If these scores are all equal, the standard
-        deviation of all scores is used.
+        (2n)^{-1/5}`, as in the code of the authors. :math:`\hat\sigma` is the standard deviation of
+        the scores with outcome 1. If these scores are all equal, the standard deviation of all
+        scores is used.
     norm : float >= 1, default 1
         Power p of the gaps.
     inputs : {"proba", "logits"}, default "proba"
@@ -71,20 +73,20 @@ def kde_calibration_error(
 
     Notes
     -----
-    With :math:`\hat q` the density of the scores, :math:`\hat q_1` that of the scores with outcome
-    1, and :math:`\hat\pi(t) = \min(1, \bar o\, \hat q_1(t) / \hat q(t))` the estimated frequency of
-    the outcome at score t, the error is
+    Let :math:`\hat q` be the density of the scores and :math:`\hat q_1` the density of the scores
+    with outcome 1. With :math:`\hat\pi(t) = \min(1, \bar o\, \hat q_1(t) / \hat q(t))` the
+    estimated frequency of the outcome at score t, the error is
 
     .. math:: \Big( \int_0^1 |t - \hat\pi(t)|^p\, \hat q(t)\, dt \Big)^{1/p} .
 
-    Scores are mirrored at the nearer end of [0, 1], so no mass is lost there. O(n + M log M) per
-    claim with M = 16,384 grid points. Bandwidths below two grid steps (2.7e-4) are raised to that
-    value.
+    Scores are mirrored at the nearer end of [0, 1], so no mass is lost at the ends. The cost is O(n
+    + M log M) per claim with M = 16,384 grid points. Bandwidths below two grid steps (2.7e-4) are
+    raised to two grid steps.
 
     References
     ----------
-    Zhang, Kailkhura & Han (2020), Mix-n-Match, arXiv:2003.07329; used in Gupta et al. (2021), Table
-    7, arXiv:2006.12800.
+    Zhang, Kailkhura & Han (2020), Mix-n-Match, arXiv:2003.07329; Gupta et al. (2021), Table 7,
+    arXiv:2006.12800.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def kde_calibration_error(
         )
     if bandwidth is not None and not 0 < bandwidth <= 0.2:
         raise ValueError(
-            f"bandwidth must be positive and at most 0.2, because the kernel must fit on the grid; "
+            f"bandwidth must be positive and at most 0.2, because the kernel must fit on the grid, "
             f"got {bandwidth!r}. Pass bandwidth=None to choose it from the data."
         )
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
@@ -107,7 +109,7 @@ def kde_calibration_error(
 
 
 def _claim_power(claim: Claim, bandwidth: float | None, norm: float) -> float:
-    """Integral of the ``norm``-th power of the gap of one claim."""
+    """Integrate the ``norm``-th power of the gap of one claim."""
     width = max(_default_bandwidth(claim) if bandwidth is None else bandwidth, _SMALLEST)
     grid = np.linspace(_LOW, _HIGH, _POINTS)
     inside = (grid > 0) & (grid < 1)
@@ -145,7 +147,7 @@ def _deviation(claim: Claim, *, of_hits: bool) -> float:
 
 
 def _masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
-    """Weights of all rows and of positive outcomes on the grid.
+    """Compute the weights of all rows and of positive outcomes on the grid.
 
     Each score is counted together with its mirror image at the nearer end of [0, 1].
     """
@@ -158,7 +160,7 @@ def _masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
 
 
 def _density(mass: FloatArray, width: float) -> FloatArray:
-    """Sum of the kernels on the grid."""
+    """Compute the sum of the kernels on the grid."""
     reach = int(3 * width / _STEP)
     offset = np.arange(-reach, reach + 1) * (_STEP / (3 * width))
     kernel = 35 / 32 * (1 - offset**2) ** 3 / (3 * width)

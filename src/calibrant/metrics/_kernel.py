@@ -1,8 +1,8 @@
 """Kernel calibration error, which compares residuals of similar predictions.
 
-A `Residuals` object contains points, residuals and weights of one claim, or of the whole vector.
-The object sums ``kernel(point_i, point_j) <a_i, a_j>`` over all pairs. For scores (points on a
-line), this takes O(n) time after sorting. For vectors, it takes O(n^2).
+A `Residuals` object contains points, residuals and weights of one claim (binary event), or of the
+whole vector. The object sums ``kernel(point_i, point_j) <a_i, a_j>`` over all pairs. For scores
+(points on a line), the sum takes O(n) time after sorting. For vectors, the sum takes O(n^2) time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from calibrant.notions import Claims, Notion, as_notion, predictions_for
 _ESTIMATORS = ("unbiased", "biased")
 _TILE = 512
 _MEDIAN_POINTS = 1000
-# Length of a segment of sorted points: exp(300) is far from overflow.
+# Length of a segment of sorted points. The largest factor is exp(300), which is far from
+# overflow.
 _SEGMENT = 300.0
 
 
@@ -40,9 +41,9 @@ def kernel_calibration_error(
 ) -> float:
     r"""Compute the squared kernel calibration error (SKCE), without bins.
 
-    By default, the error is about the whole probability vector. Its expectation is zero if and only
-    if the model is calibrated, and positive otherwise. Lower is better, but the unbiased estimate
-    of a calibrated model is negative more than half of the time.
+    By default, the error is about the whole probability vector. The expected error is zero if and
+    only if the model is calibrated, and positive otherwise. Lower is better, but the unbiased
+    estimate of a calibrated model is negative more than half of the time.
 
     Parameters
     ----------
@@ -52,23 +53,24 @@ def kernel_calibration_error(
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem. For
         class-wise types of calibration, rows need not sum to one.
     notion : str or Notion, default "canonical"
-        Type of calibration: "canonical" (the whole vector) or a binary one, see
+        Type of calibration: "canonical" (the whole vector) or a binary type, see
         `calibrant.notions`.
     bandwidth : float, optional
-        Bandwidth :math:`\gamma` in units of total variation. By default the median distance of
-        distinct predictions (at most 1,000 of them, evenly spaced in sorted order). The default
+        Bandwidth :math:`\gamma` in units of total variation. By default, the median distance
+        between at most 1,000 distinct predictions, evenly spaced in sorted order. The default
         depends only on the predictions, not on the labels.
     estimator : {"unbiased", "biased"}, default "unbiased"
-        "biased" divides the sum over all pairs, including each row with itself, by n squared. With
-        ``notion="confidence"``, it is the square of the MMCE.
+        "unbiased" averages over all pairs of different rows. "biased" divides the sum over all
+        pairs, including each row with itself, by n squared. With ``notion="confidence"``, "biased"
+        is the square of the maximum mean calibration error (MMCE).
     block_size : int, optional
         Number of consecutive rows per block. If set, the unbiased estimates of all blocks are
         averaged, which takes O(n) pairs instead of all pairs.
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. For the unbiased estimate, they are numbers of copies. Not allowed with
-        ``block_size``.
+        Row weights. For the unbiased estimate, weights are numbers of copies. With ``block_size``,
+        weights are not allowed.
     classes : array-like of labels, optional
         Labels of the columns.
 
@@ -93,9 +95,9 @@ def kernel_calibration_error(
     \gamma)` and :math:`r_i = o_i - f_i`. Several claims are averaged with the weights of
     `expected_calibration_error`.
 
-    Binary types of calibration take O(n log n) per claim, because the kernel factorizes along
-    sorted scores. Canonical takes O(n^2 K) time in tiles of constant memory, or O(n m K) for blocks
-    of m rows.
+    Binary types of calibration take O(n log n) time per claim, because the kernel factorizes along
+    sorted scores. "canonical" takes O(n^2 K) time in tiles of constant memory, or O(n m K) for
+    blocks of m rows.
 
     References
     ----------
@@ -111,16 +113,16 @@ def kernel_calibration_error(
     0.003
     """
     check_option(estimator, "estimator", _ESTIMATORS)
-    chosen = as_notion(notion, vectors=True)
+    kind = as_notion(notion, vectors=True)
     proba, y, weight, names = predictions_for(
-        chosen, y_true, y_prob, sample_weight, classes, inputs=inputs
+        kind, y_true, y_prob, sample_weight, classes, inputs=inputs
     )
-    chosen = chosen.bound(names)
+    kind = kind.bound(names)
     if estimator == "unbiased":
         check_row_counts(weight, "the unbiased estimate")
     if block_size is not None:
         _check_blocks(block_size, estimator, weight)
-    parts = residual_parts(chosen, proba, y, weight, bandwidth)
+    parts = residual_parts(kind, proba, y, weight, bandwidth)
     if block_size is not None:
         return float(
             sum(share * np.dot(*part.block_estimates(block_size)) for share, part in parts)
@@ -167,7 +169,7 @@ def residual_parts(
 def vector_residuals(
     proba: FloatArray, y: IntArray, weight: FloatArray, bandwidth: float | None
 ) -> Residuals:
-    """Residuals ``e_y - p`` of whole vectors."""
+    """Compute the residuals ``e_y - p`` of whole vectors."""
     present = np.flatnonzero(weight)
     points = np.asarray(proba[present], dtype=np.float64)
     residual = np.negative(points)
@@ -213,7 +215,8 @@ class Residuals:
     def without_self(self, pairs: FloatArray | float) -> float:
         """Return the unbiased estimate from sums over all pairs, by removing each row with itself.
 
-        A weight is a number of copies. Two copies of a row are a pair; a copy with itself is not.
+        A weight is a number of copies. Two copies of a row form a pair, but a copy does not form a
+        pair with itself.
         """
         total = float(self.weight.sum())
         diagonal = self.weight @ np.einsum("ij,ij->i", self.residual, self.residual)
@@ -234,10 +237,9 @@ class Residuals:
         return np.exp(distance / (-scale * self.bandwidth), out=distance)
 
     def block_estimates(self, size: int) -> tuple[FloatArray, FloatArray]:
-        """Return unbiased estimates of consecutive blocks of ``size`` rows, and their share of
-        pairs.
+        """Return unbiased estimates of consecutive blocks, and their shares of all pairs.
 
-        The last block may be smaller.
+        Blocks have ``size`` rows, but the last block may be smaller.
         """
         starts = range(0, max(1, len(self.points) - 1), size)
         estimates = np.array([self._block(slice(start, start + size)) for start in starts])
@@ -292,15 +294,16 @@ def tiled_forms(gram: Callable[[slice, slice], FloatArray], columns: FloatArray)
 def median_distance(points: FloatArray) -> float:
     """Return the median total variation distance of distinct points, or 1.0 for a single point.
 
-    Points are compared and sorted by a projection, so neither their order nor duplicates matter.
+    Points are compared and sorted by a projection, so the result does not depend on their order or
+    on duplicates.
     """
     # Use a fixed direction for which different points almost never have the same projection.
     direction = np.cos(np.arange(1, points.shape[1] + 1))
     _, first = np.unique(np.round(points @ direction, 12), return_index=True)
-    chosen = points[
+    subset = points[
         first[np.linspace(0, len(first) - 1, min(len(first), _MEDIAN_POINTS)).astype(np.intp)]
     ]
-    if len(chosen) == 1:
+    if len(subset) == 1:
         return 1.0
     scale = 1.0 if points.shape[1] == 1 else 2.0
-    return float(np.median(scipy.spatial.distance.pdist(chosen, "cityblock")) / scale) or 1.0
+    return float(np.median(scipy.spatial.distance.pdist(subset, "cityblock")) / scale) or 1.0

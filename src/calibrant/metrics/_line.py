@@ -29,10 +29,10 @@ def calibration_slope(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    r"""Compute the calibration slope.
+    r"""Compute the calibration slope, the slope of a logistic regression of outcomes on log-odds.
 
-    1 is ideal. A slope below 1 means that scores are too extreme (overconfident). A slope above 1
-    means that scores are not extreme enough.
+    The ideal slope is 1. A slope below 1 means that scores are too extreme (overconfident). A slope
+    above 1 means that scores are not extreme enough.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def calibration_slope(
 
     See Also
     --------
-    calibration_intercept : Calibration in the large.
+    calibration_intercept : Intercept with the slope fixed at 1 (calibration in the large).
     calibrant.inference.calibration_line : Slope and intercept with confidence intervals.
 
     Notes
     -----
     The slope is b of the maximum-likelihood fit :math:`P(o = 1) = \sigma(a + b\,\text{logit} f)`. A
     slope of 1 does not imply calibration. A slope of 1 only means that no straight line in log-odds
-    improves the scores. Scores are clipped to [1e-12, 1 - 1e-12]. O(n) per claim.
+    improves the scores. Scores are clipped to [1e-12, 1 - 1e-12]. The cost is O(n) per claim.
 
     References
     ----------
@@ -95,8 +95,8 @@ def calibration_intercept(
 ) -> float:
     r"""Compute the calibration intercept with the slope fixed at 1 (calibration in the large).
 
-    An intercept of 0 means that mean score and observed frequency agree. If it is positive, scores
-    are too low. If it is negative, scores are too high.
+    An intercept of 0 means that mean score and observed frequency agree. If the intercept is
+    positive, scores are too low on average. If the intercept is negative, scores are too high.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def calibration_intercept(
     Returns
     -------
     float
-        The intercept in log-odds. Infinite if all outcomes are equal.
+        The intercept in log-odds. The intercept is infinite if all outcomes are equal.
 
     See Also
     --------
@@ -117,7 +117,8 @@ def calibration_intercept(
     -----
     The intercept is the value of a in the maximum-likelihood fit :math:`P(o = 1) = \sigma(a +
     \text{logit} f)`. Errors that cancel do not change the intercept. The intercept of a fit with a
-    free slope is different, because it depends on the location of the scores. O(n) per claim.
+    free slope is different, because it depends on the location of the scores. The cost is O(n) per
+    claim.
 
     References
     ----------
@@ -161,8 +162,9 @@ def fit_line(claim: Claim) -> Line:
 
 
 def shift_at(claim: Claim, z: float, squares: FloatArray | None = None) -> float:
-    r"""Return the shift a of the log-odds at which the outcomes are z standard errors above the
-    scores.
+    r"""Return the shift of the log-odds that puts outcomes z standard errors above the scores.
+
+    The shift a solves
 
     .. math:: \sum_i w_i (o_i - \sigma(a + \text{logit} f_i)) = z \sqrt{\sum_i w_i^2
         \sigma_i (1 - \sigma_i)} .

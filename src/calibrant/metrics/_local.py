@@ -12,7 +12,7 @@ from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, Weight
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
 SPAN = 0.75
-"""Share of the rows used for each point of the curve: the default of R and of the paper."""
+"""Default share of the rows used for each point of the curve, as in R and in the paper."""
 
 _POINTS = 101
 """Number of scores at which the curve is fitted. Between these scores, the curve is linear."""
@@ -28,11 +28,11 @@ def integrated_calibration_index(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    r"""Compute the integrated calibration index (ICI), the mean gap between score and smoothed
-    outcome.
+    r"""Compute the integrated calibration index (ICI), the mean gap from a smooth curve.
 
-    Lower is better. The ICI of a calibrated model is above 0 (about 0.03 at 500 rows), because the
-    smooth curve follows sampling noise. Compare models on the same rows only.
+    The gap is the absolute difference between score and smoothed outcome. Lower is better. The ICI
+    of a calibrated model is above 0 (about 0.03 at 500 rows), because the smooth curve follows
+    sampling noise. Compare models on the same rows only.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def integrated_calibration_index(
 
     See Also
     --------
-    local_gap_quantile : Quantiles of the same gaps: E50, E90 and the maximum.
+    local_gap_quantile : Quantiles of the gaps, such as E50, E90 and the maximum.
     expected_calibration_error : Binned calibration error.
 
     Notes
@@ -69,7 +69,7 @@ def integrated_calibration_index(
     with :math:`\hat o` a local quadratic regression of the outcome on the score, clipped to [0, 1]
     (loess: each point uses the nearest share ``span`` of the rows with tricube weights). The loess
     function of R interpolates its curve in another way, so values agree to about two digits. The
-    curve is fitted at 101 scores, O(n log n + 101 n) per claim.
+    curve is fitted at 101 scores, which costs O(n log n + 101 n) per claim.
 
     References
     ----------
@@ -103,7 +103,7 @@ def local_gap_quantile(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    r"""Compute a quantile of the gaps of `integrated_calibration_index`: E50, E90 or the maximum.
+    r"""Compute a quantile of the gaps from a smooth calibration curve, such as E50 or E90.
 
     Lower is better. Large quantiles contain more sampling noise, especially at the lowest and
     highest scores.
@@ -118,7 +118,8 @@ def local_gap_quantile(
     Returns
     -------
     float
-        The smallest gap that is not exceeded by at least this share of the rows.
+        The smallest gap g for which at least the share ``quantile`` of the rows has a gap of at
+        most g.
 
     See Also
     --------
@@ -155,12 +156,12 @@ def local_gap_quantile(
 
 
 def local_gaps(claim: Claim, span: float = SPAN) -> FloatArray:
-    """Distance of every score of a claim from the smoothed outcome."""
+    """Return the distance of every score of a claim from the smoothed outcome."""
     return np.abs(claim.score - local_rate(claim, claim.score, span))
 
 
 def local_rate(claim: Claim, at: FloatArray, span: float = SPAN) -> FloatArray:
-    """Smoothed outcome of a claim at the scores ``at``, by linear interpolation on a grid."""
+    """Return the smoothed outcome of a claim at the scores ``at``, interpolated on a grid."""
     order = np.argsort(claim.score)
     order = order[claim.weight[order] > 0]
     rows = _Ordered(claim.score[order], claim.outcome[order], claim.weight[order])
@@ -185,41 +186,41 @@ class _Ordered(NamedTuple):
 
 
 def _reach(score: FloatArray, before: FloatArray, x: float, span: float) -> float:
-    """Distance from ``x`` within which the share ``span`` of the weight lies.
+    """Return the distance from ``x`` within which the share ``span`` of the weight lies.
 
-    ``before`` is the cumulative weight before each row and after the last.
+    ``before`` is the cumulative weight before each row and after the last row.
     """
-    needed = span * before[-1] - ROUND_OFF
+    target = span * before[-1] - ROUND_OFF
 
     def is_enough(distance: float) -> bool:
         # Compare differences s - x with the distance, which is also a difference. Comparing s with
         # x - distance would round differently and could miss ties.
         first = bisect_left(score, -distance, key=lambda s: s - x)
         last = bisect_right(score, distance, key=lambda s: s - x)
-        return bool(before[last] - before[first] >= needed)
+        return bool(before[last] - before[first] >= target)
 
-    here, n_rows = int(np.searchsorted(score, x)), len(score)
-    below = bisect_left(range(here), True, key=lambda k: is_enough(x - score[here - 1 - k]))
-    above = bisect_left(range(n_rows - here), True, key=lambda k: is_enough(score[here + k] - x))
-    left = x - score[here - 1 - below] if below < here else np.inf
-    right = score[here + above] - x if above < n_rows - here else np.inf
+    place, n_rows = int(np.searchsorted(score, x)), len(score)
+    below = bisect_left(range(place), True, key=lambda k: is_enough(x - score[place - 1 - k]))
+    above = bisect_left(range(n_rows - place), True, key=lambda k: is_enough(score[place + k] - x))
+    left = x - score[place - 1 - below] if below < place else np.inf
+    right = score[place + above] - x if above < n_rows - place else np.inf
     nearest = min(left, right)
     return float(max(x - score[0], score[-1] - x) if np.isinf(nearest) else nearest)
 
 
 def _fit_point(rows: _Ordered, x: float, reach: float) -> float:
-    """Fit a local quadratic regression at one score, with least norm if it is not unique."""
+    """Fit a local quadratic regression at one score. If it is not unique, it has minimum norm."""
     if reach == 0:  # tied scores fill the whole span
         ties = rows.between(x, x)
         return float(np.average(ties.outcome, weights=ties.weight))
     # Use slightly more than the distance of the farthest row, whose weight would otherwise be 0.
-    # Two rows with positive weight are needed for a line.
-    near = rows.between(x - 1.0001 * reach, x + 1.0001 * reach)
+    # A line needs two rows with positive weight.
+    neighbors = rows.between(x - 1.0001 * reach, x + 1.0001 * reach)
     system = np.empty((0, 4))
-    for block in row_blocks(len(near.score), 1):
-        rows_of_block = _Ordered(*(column[block] for column in near))
+    for block in row_blocks(len(neighbors.score), 1):
+        rows_of_block = _Ordered(*(column[block] for column in neighbors))
         system = np.vstack([system, _local_system(rows_of_block, x, reach)])
-        if len(near.score) > CACHE_BLOCK:
+        if len(neighbors.score) > CACHE_BLOCK:
             # The triangular factor has the same least-squares solution as the rows, in less memory.
             system = np.asarray(np.linalg.qr(system, mode="r"))
     return float(np.linalg.lstsq(system[:, :3], system[:, 3], rcond=1e-8)[0][0])

@@ -21,7 +21,7 @@ _HEADER = ("label", "frequency", "mean", "accuracy", "log-loss", "Brier", "ECE",
 
 @dataclass(frozen=True)
 class LabelEvaluation:
-    """Metrics of one label, which are those of its binary problem.
+    """Metrics of the binary problem of one label.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class LabelEvaluation:
     frequency, mean_probability : float
         Share of the rows with the label, and mean predicted probability.
     accuracy : float
-        Share of the rows whose probability is on the right side of 0.5.
+        Share of correct predictions if a probability above 0.5 predicts the label.
     log_loss, brier_score : float
         Proper scores of the binary problem, as in `evaluate`.
     ece, ks : float
@@ -38,7 +38,7 @@ class LabelEvaluation:
 
     See Also
     --------
-    MultilabelEvaluation : All labels.
+    MultilabelEvaluation : Metrics of all labels.
     """
 
     name: str
@@ -53,9 +53,10 @@ class LabelEvaluation:
 
 @dataclass(frozen=True, repr=False)
 class MultilabelEvaluation:
-    """Metrics of multilabel predictions; `evaluate` returns it for ``y`` of shape (n, K).
+    """Metrics of multilabel predictions.
 
-    ``str()`` is a table. The mean over labels of any metric is an attribute, such as ``log_loss``.
+    `evaluate` returns this object for ``y_true`` of shape (n, K). ``str()`` returns a table.
+    Attributes such as ``log_loss`` are means over labels.
 
     Attributes
     ----------
@@ -103,7 +104,7 @@ class MultilabelEvaluation:
         return self._mean("ece")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as plain values."""
+        """Return all values as plain numbers and text."""
         means = ("accuracy", "log_loss", "brier_score", "cw_ece")
         return {
             "n_samples": self.n_samples,
@@ -155,7 +156,7 @@ def evaluate_labels(sample: MultilabelSample, names: AnyArray, n_bins: int) -> M
 
 
 def _binary_rows(sample: MultilabelSample, column: int) -> ArraySample:
-    """The binary problem of a label."""
+    """Return the rows of the binary problem of a label."""
     score = np.asarray(sample.u[:], dtype=np.float64)[:, column]
     proba = np.column_stack([1.0 - score, score])
     return ArraySample(proba, sample.y[:, column].astype(np.intp), sample.weight)

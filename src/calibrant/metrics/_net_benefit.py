@@ -22,21 +22,21 @@ def net_benefit(
 ) -> FloatArray:
     r"""Compute the net benefit of acting if the predicted probability reaches a threshold.
 
-    Use it to compare models for a decision. The threshold states the costs: at t = 0.1, nine
-    unnecessary actions cost as much as one missed event. Higher is better; 0 is the net benefit of
-    never acting.
+    Use this metric to compare models for a decision. The threshold expresses the costs. At t = 0.1,
+    nine unnecessary actions cost as much as one missed event. Higher is better, and 0 is the net
+    benefit of never acting.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     thresholds : float or array-like of shape (m,)
         Thresholds t of at least 0 and below 1.
     notion : str or Notion, default "class-1"
-        Event, see `calibrant.notions`: "class-<k>" for the class in column k or with the label k.
-        Several claims are averaged with the weights of `expected_calibration_error`.
+        Binary event, see `calibrant.notions`. "class-<k>" is the class in column k, or with the
+        label k. Several claims are averaged with the weights of `expected_calibration_error`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
@@ -52,16 +52,17 @@ def net_benefit(
     See Also
     --------
     calibrant.plots.DecisionCurveDisplay : Plot of net benefit against the threshold.
-    cutoff_calibration_error : Bound of what another threshold could gain.
+    cutoff_calibration_error : Bound on the benefit of moving the threshold.
 
     Notes
     -----
     .. math:: \frac{\text{TP}}{n} - \frac{\text{FP}}{n} \frac{t}{1 - t}
 
-    with TP and FP the rows with and without the event whose probability is at least t. A
-    probability of exactly 0 is never acted on, not even at t = 0. These are the conventions of the
-    package dcurves. With calibrated probabilities, the threshold t = cost of an unnecessary action
-    / (this cost + benefit of a necessary one) is the best threshold. O(n log m).
+    TP and FP are the numbers of rows with and without the event whose probability is at least t. A
+    row with a probability of exactly 0 never leads to an action, not even at t = 0. The package
+    dcurves has the same conventions. Let C be the cost of an unnecessary action and B the benefit
+    of a necessary action. With calibrated probabilities, t = C / (C + B) is the best threshold. The
+    cost is O(n log m).
 
     References
     ----------
@@ -72,14 +73,14 @@ def net_benefit(
     >>> net_benefit([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], [0.2, 0.5]).tolist()
     [0.4375, 0.0]
     """
-    at = _check_thresholds(thresholds)
+    cutoffs = _check_thresholds(thresholds)
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
-    hits, others = acted_on(claims, at)
-    return hits - others * at / (1.0 - at)
+    hits, others = acted_on(claims, cutoffs)
+    return hits - others * cutoffs / (1.0 - cutoffs)
 
 
 def acted_on(claims: Claims, thresholds: FloatArray) -> FloatArray:
-    """Shares of rows that reach each threshold, with and without the event, (2, m)."""
+    """Return the shares of rows that reach each threshold, with and without the event, (2, m)."""
     order = np.argsort(thresholds)
     ordered, n_steps = thresholds[order], len(thresholds) + 1
 
@@ -89,8 +90,8 @@ def acted_on(claims: Claims, thresholds: FloatArray) -> FloatArray:
         score = block.score.ravel()
         place = np.where(score > 0, np.searchsorted(ordered, score, side="right"), 0)
         place[block.hit] += n_steps
-        each = np.repeat(weight, block.score.shape[1])
-        return np.bincount(place, each, 2 * n_steps).reshape(2, n_steps)[::-1]
+        weights = np.repeat(weight, block.score.shape[1])
+        return np.bincount(place, weights, 2 * n_steps).reshape(2, n_steps)[::-1]
 
     sums = claims.sum_over(counts) / (claims.total * claims.n_quantities)
     shares = np.empty((2, len(thresholds)))
@@ -99,17 +100,17 @@ def acted_on(claims: Claims, thresholds: FloatArray) -> FloatArray:
 
 
 def _check_thresholds(thresholds: Any) -> FloatArray:
-    at = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
-    if at.ndim != 1 or not ((at >= 0) & (at < 1)).all():
+    cutoffs = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
+    if cutoffs.ndim != 1 or not ((cutoffs >= 0) & (cutoffs < 1)).all():
         raise ValueError(
             f"thresholds must be numbers of at least 0 and below 1, got {thresholds!r:.80}. For "
             f"example, pass thresholds=[0.1, 0.2]."
         )
-    return at
+    return cutoffs
 
 
 def event_rate(claims: Claims) -> float:
-    """Share of the rows with the event, averaged over the claims."""
+    """Return the share of the rows with the event, averaged over the claims."""
 
     def hits(block: ClaimBlock, weight: FloatArray) -> Any:
         return weight[block.hit // block.score.shape[1]].sum()

@@ -16,8 +16,8 @@ def ranked_probability_score(
 ) -> float:
     r"""Compute the ranked probability score (RPS) of ordered classes.
 
-    Probability on a class near the true class costs less than probability on a distant class. Lower
-    is better. The score is proper and lies between 0 and 1.
+    Probability for a class near the true class costs less than probability for a distant class.
+    Lower is better. The score is proper and lies between 0 and 1.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def ranked_probability_score(
 
     See Also
     --------
-    brier_score : Proper score of classes without an order.
+    brier_score : Proper score for classes without an order.
     calibrant.notions : Pass ``notion="cumulative"`` to other metrics for ordered classes.
 
     Notes
@@ -47,8 +47,9 @@ def ranked_probability_score(
     .. math:: \frac{1}{n (K-1)} \sum_i \sum_{k=0}^{K-2} \big(P_{ik} - 1[y_i \le k]\big)^2, \quad
         P_{ik} = \sum_{l \le k} p_{il} .
 
-    The score equals ``brier_score(notion="cumulative")``. With two classes, it is the usual binary
-    Brier score. Definitions without the division by K - 1 are K - 1 times as large. O(n K).
+    The score equals ``brier_score(notion="cumulative")``. With two classes, the score is the usual
+    binary Brier score. Definitions without the division by K - 1 are K - 1 times as large. The cost
+    is O(n K).
 
     References
     ----------

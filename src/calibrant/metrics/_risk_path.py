@@ -1,4 +1,4 @@
-"""Rows and errors from the most confident prediction down, the numbers of risk-coverage curves."""
+"""Cumulative rows and errors in the order of decreasing confidence, for risk-coverage curves."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from calibrant.notions import as_notion, claims_of, predictions_for
 
 
 class RiskPath(NamedTuple):
-    """Rows and errors from the most confident row down, at the end of each block of ties, (m,).
+    """Cumulative rows and errors in the order of decreasing scores.
 
-    ``rows`` and ``errors`` are cumulative weights, and ``score`` decreases.
+    Each array has shape (m,), with one entry per distinct score. ``rows`` and ``errors`` are
+    cumulative weights.
     """
 
     score: FloatArray
@@ -33,7 +34,7 @@ class RiskPath(NamedTuple):
         return float(self.errors[-1])
 
     def errors_at(self, rows: FloatArray | float) -> FloatArray:
-        """Errors among the most confident ``rows``; linear within ties, the mean of all orders.
+        """Return the errors among the most confident ``rows``. Ties are averaged over all orders.
 
         >>> path = RiskPath(np.array([0.9]), np.array([4.0]), np.array([2.0]))
         >>> float(path.errors_at(3.0))
@@ -42,14 +43,14 @@ class RiskPath(NamedTuple):
         return np.interp(rows, np.append(0.0, self.rows), np.append(0.0, self.errors))
 
     def best(self) -> RiskPath:
-        """The path of a perfect score, which puts all errors last."""
+        """Return the path of a perfect score, which puts all errors last."""
         correct = self.total - self.n_errors
         ends = np.array([[1.0, correct, 0.0], [0.0, self.total, self.n_errors]])
         return RiskPath(*ends[ends[:, 1] > np.append(0.0, ends[:-1, 1])].T)
 
 
 def risk_path(score: FloatArray, is_wrong: AnyArray, weight: FloatArray) -> RiskPath:
-    """Return the path of rows with these scores; rows of weight 0 are left out. O(n log n)."""
+    """Return the path of rows with these scores, without rows of weight 0, in O(n log n) time."""
     order = np.argsort(-score, kind="stable")
     if not weight.all():
         order = order[weight[order] > 0]
@@ -70,17 +71,16 @@ def path_of(
 ) -> RiskPath:
     """Check the arguments of a user and return the path of the rows.
 
-    Only ratios of weights matter: they sum to the effective number of rows, because the areas
-    depend on the number of rows.
+    The areas depend on the number of rows, so weights are scaled to the effective number of rows.
     """
     notion = as_notion("confidence")
     if score == "confidence":
-        # Chunked rows are counted in cells of confidences, whose rows count as ties.
+        # Chunked rows are counted in cells of confidences. The rows of a cell count as ties.
         claims, _ = claims_of(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
         claim = next(iter(claims.effective()))
         return risk_path(claim.score, ~claim.outcome.astype(bool), claim.weight)
     proba, y, weight, _ = predictions_for(
         notion, y_true, y_prob, sample_weight, classes, inputs=inputs
     )
-    each = effective_weights(weight)
-    return risk_path(sureness(score, proba), proba.argmax(axis=1) != y, each)
+    weights = effective_weights(weight)
+    return risk_path(sureness(score, proba), proba.argmax(axis=1) != y, weights)

@@ -1,4 +1,4 @@
-"""scikit-learn scorers of the metrics."""
+"""Make scikit-learn scorers of the metrics."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from calibrant.metrics.registry import MetricLike, as_metric
 
 
 class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
-    """Callable ``scorer(estimator, X, y)`` that computes a metric of
-    ``estimator.predict_proba(X)``.
+    """Callable ``scorer(estimator, X, y)`` that evaluates ``estimator.predict_proba``.
 
-    The value is negated if lower is better. The class is a ``BaseEstimator``, so it supports
-    ``clone``, ``get_params`` and metadata routing: ``scorer.set_score_request(sample_weight=True)``
-    requests the weights of the scored rows. (``sklearn.metrics.make_scorer`` does not pass the
-    classes to a metric, so its scorers fail on a fold without some class.)
+    The value of the metric is negated if lower is better. The class is a ``BaseEstimator``, so it
+    supports ``clone``, ``get_params`` and metadata routing:
+    ``scorer.set_score_request(sample_weight=True)`` requests the weights of the scored rows.
+    Scorers of ``sklearn.metrics.make_scorer`` do not pass the classes to a metric, so they fail on
+    a fold in which a class is missing.
     """
 
-    # scikit-learn reads the routable arguments from the signature of `score`. `estimator` is not
-    # routable.
+    # scikit-learn reads the routable arguments from the signature of `score`, but `estimator`
+    # cannot be routed.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED}
 
     def __init__(self, metric: MetricLike, options: dict[str, Any] | None = None) -> None:
@@ -39,9 +39,9 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
     def score(
         self, estimator: Any, X: Any, y: LabelsLike, sample_weight: WeightsLike | None = None
     ) -> float:
-        """Compute the score, as a call does.
+        """Compute the score of an estimator.
 
-        The metadata routing of scikit-learn inspects this method.
+        The metadata routing of scikit-learn inspects the signature of this method.
         """
         metric, options = as_metric(self.metric), dict(self.options or {})
         proba = estimator.predict_proba(X)
@@ -57,16 +57,17 @@ def scorer(metric: MetricLike, **options: Any) -> Scorer:
     """Make a scikit-learn scorer of a metric, for ``cross_val_score``, ``GridSearchCV`` and others.
 
     Higher is better, as scikit-learn requires, so errors are negated. Labels are matched to columns
-    by the ``classes_`` of the estimator, so folds without some class can be scored.
+    by the ``classes_`` of the estimator, so folds in which a class is missing can be scored.
 
     Parameters
     ----------
     metric : str, callable or Metric
-        Name of a metric, or a function of column codes and probabilities. For a function, lower is
-        better. Otherwise, pass a `Metric` with ``greater_is_better=True``. The function receives
-        ``sample_weight`` if the scorer does.
+        Name of a metric, or a function of column numbers and probabilities. Lower values of a
+        function are better. If higher values are better, pass a `Metric` with
+        ``greater_is_better=True``. The function receives ``sample_weight`` if you pass weights to
+        the scorer.
     **options
-        Passed to the metric.
+        Options of the metric.
 
     Returns
     -------

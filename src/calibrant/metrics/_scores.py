@@ -56,7 +56,7 @@ def log_loss(
 
     See Also
     --------
-    brier_score : Proper score that is bounded.
+    brier_score : Bounded proper score.
     calibrant.inference.bootstrap_interval : Confidence interval of the score.
     calibrant.inference.score_decomposition : Split the score into calibration and refinement.
 
@@ -112,8 +112,8 @@ def brier_score(
 
     See Also
     --------
-    log_loss : Proper score that penalizes confident errors more.
-    ranked_probability_score : Score of ordered classes.
+    log_loss : Proper score that penalizes confident errors more strongly.
+    ranked_probability_score : Proper score for ordered classes.
     calibrant.inference.score_decomposition : Split the score into calibration and refinement.
 
     Notes
@@ -139,7 +139,7 @@ def brier_score(
 
 
 def _square_sum(claims: Claims) -> float:
-    """Mean over rows of the sum of squared residuals."""
+    """Return the mean over rows of the sum of squared residuals."""
 
     def squares(block: ClaimBlock, weight: FloatArray) -> Any:
         return weight @ (block.residual() ** 2).sum(axis=1)
@@ -155,10 +155,10 @@ def accuracy(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    r"""Compute the share of rows whose class with the highest probability is correct.
+    r"""Compute the accuracy, the share of rows whose predicted class is correct.
 
-    Higher is better. If several classes have the highest probability, the first column is the
-    prediction.
+    Higher is better. The predicted class has the highest probability, and the first class is
+    predicted if several classes tie.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def accuracy(
     Returns
     -------
     float
-        Between 0 and 1.
+        The accuracy, between 0 and 1.
 
     See Also
     --------

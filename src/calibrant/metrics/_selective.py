@@ -25,28 +25,30 @@ def aurc(
 ) -> float:
     r"""Compute the area under the risk-coverage curve (AURC).
 
-    The curve shows the error rate among the most confident predictions against their share of all
-    rows. Use the area to compare models or scores for abstention. Lower is better.
+    The curve shows the error rate among the most confident predictions (risk) against their share
+    of all rows (coverage). Use the area to compare models or scores for abstention. Lower is
+    better.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     y_prob : array-like of shape (n, K) or (n,)
-        Predicted probabilities. A 1D array holds those of class 1 of a binary problem.
+        Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     convention : {"mean", "trapezoid"}, default "mean"
-        Mean of the error rates over all ranks, or area by the trapezoidal rule. Other libraries
-        differ in this choice.
+        "mean" averages the error rates over all ranks, and "trapezoid" uses the trapezoidal rule.
+        Other libraries differ in this choice.
     excess : bool, default False
-        Subtract the area of a perfect score, which puts all errors last (E-AURC). The remainder
-        does not depend on the accuracy alone.
+        Whether to subtract the area of a perfect score, which puts all errors last (E-AURC). The
+        difference depends less on the accuracy.
     score : {"confidence", "margin", "log-margin"} or callable, default "confidence"
-        Score that orders the rows: the highest probability p1, p1 - p2 or log(p1 / p2), or a
-        function of probabilities (n, K). Higher is surer.
+        Score that orders the rows. With the two highest probabilities p1 and p2, "confidence" is
+        p1, "margin" is p1 - p2 and "log-margin" is log(p1 / p2). A function receives probabilities
+        (n, K) and returns higher scores for more reliable predictions.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. Only their ratios matter; n is the effective number of rows.
+        Row weights. Only their ratios matter, and n is the effective number of rows.
     classes : array-like of labels, optional
         Labels of the columns.
 
@@ -57,7 +59,7 @@ def aurc(
 
     See Also
     --------
-    augrc : The same for joint rates, which does not overweight the most confident rows.
+    augrc : Area with less weight on errors of the most confident rows.
     calibrant.inference.risk_coverage : The curve with simultaneous confidence bounds.
     calibrant.plots.RiskCoverageDisplay : Plot of the curve.
 
@@ -70,9 +72,9 @@ def aurc(
     The trapezoidal rule integrates :math:`E_m / m` over coverages m / n from 1 / n to 1 and divides
     by the length 1 - 1 / n. Within a block of ties, :math:`E_m` is linear in m, which is the mean
     over all orders of the block. A perfect score has :math:`E_m = \max(0, m - n + k)` with k errors
-    in total. O(n log n).
+    in total. The cost is O(n log n).
 
-    The metric is an estimate without any guarantee about new rows.
+    The metric is an estimate and gives no guarantee about new rows.
 
     References
     ----------
@@ -100,7 +102,7 @@ def _area(path: RiskPath, convention: str) -> float:
 
 
 def _mean_risk(path: RiskPath) -> float:
-    r"""Mean of :math:`E_m / m` over all ranks.
+    r"""Compute the mean of :math:`E_m / m` over all ranks.
 
     A block of c rows and e errors begins after M rows and E errors. With r = e / c, its sum is
     :math:`\sum_{j=1}^{c} \frac{E + r j}{M + j} = e + (E - r M)(H_{M+c} - H_M)`, where H are
@@ -127,8 +129,8 @@ def augrc(
 ) -> float:
     r"""Compute the area under the generalized risk-coverage curve (AUGRC).
 
-    The generalized risk is the share of all rows that are answered and wrong. Its area is the mean
-    risk of undetected errors over all shares of answers. Lower is better.
+    The generalized risk is the share of all rows that are answered incorrectly. The area is the
+    mean generalized risk over all coverages. Lower is better.
 
     Parameters
     ----------
@@ -148,7 +150,7 @@ def augrc(
     -----
     With :math:`E_m` errors among the m most confident rows, the area is :math:`\frac1n \sum_m E_m /
     n`. Errors of the most confident rows count less than in `aurc`, whose terms are divided by m.
-    Within a block of ties, :math:`E_m` is linear in m. O(n log n).
+    Within a block of ties, :math:`E_m` is linear in m. The cost is O(n log n).
 
     References
     ----------
@@ -164,7 +166,7 @@ def augrc(
     path = path_of(y_true, y_prob, score, sample_weight, classes, inputs)
     rows, errors = (np.append(0.0, column[:-1]) for column in (path.rows, path.errors))
     count, wrong = path.rows - rows, path.errors - errors
-    # The sum of E + e j / c over j = 1, ..., c of a block of c rows and e errors after E errors.
+    # A block of c rows and e errors begins after E errors. Sum E + e j / c over j = 1, ..., c.
     return float((count * errors + wrong * (count + 1.0) / 2.0).sum() / path.total**2)
 
 
@@ -180,20 +182,20 @@ def coverage_at_risk(
 ) -> float:
     """Compute the largest share of answered rows whose error rate is at most ``risk``.
 
-    Higher is better. The threshold is chosen on the same rows, so the result is optimistic and
-    guarantees nothing about new rows. `calibrant.inference.risk_coverage` has valid bounds.
+    Higher is better. The threshold is chosen on the evaluated rows, so the result is optimistic and
+    gives no guarantee about new rows. `calibrant.inference.risk_coverage` computes valid bounds.
 
     Parameters
     ----------
     y_true, y_prob, score, inputs, sample_weight, classes
         As in `aurc`.
     risk : float, default 0.05
-        Largest error rate among the answers.
+        Maximum error rate among the answered rows.
 
     Returns
     -------
     float
-        Between 0 and 1; 0 if no threshold has this error rate.
+        The share, between 0 and 1. The share is 0 if no threshold has this error rate.
 
     See Also
     --------
@@ -202,8 +204,9 @@ def coverage_at_risk(
 
     Notes
     -----
-    It is the largest share of rows with a score above some threshold such that at most ``risk`` of
-    these rows are wrong. Rows with tied scores are answered together. O(n log n).
+    A threshold answers all rows with higher scores, so rows with tied scores are answered together.
+    The metric is the largest share of answered rows over all thresholds with an error rate of at
+    most ``risk``. The cost is O(n log n).
 
     Examples
     --------
@@ -227,9 +230,9 @@ def risk_at_coverage(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> float:
-    """Compute the error rate among the most confident rows, a share ``coverage`` of all rows.
+    """Compute the error rate if the share ``coverage`` of the rows is answered.
 
-    Lower is better.
+    Lower is better. The answered rows have the highest scores.
 
     Parameters
     ----------
@@ -241,7 +244,7 @@ def risk_at_coverage(
     Returns
     -------
     float
-        Between 0 and 1.
+        The error rate, between 0 and 1.
 
     See Also
     --------
@@ -250,8 +253,9 @@ def risk_at_coverage(
 
     Notes
     -----
-    It is :math:`E_m / m` with m the smallest integer of at least ``coverage`` times n. Within a
-    block of ties, :math:`E_m` is linear in m, which is the mean over all orders of the block.
+    With :math:`E_m` errors among the m most confident rows, the error rate is :math:`E_m / m`. m is
+    the smallest integer that is at least ``coverage`` times n. Within a block of ties, :math:`E_m`
+    is linear in m, which is the mean over all orders of the block.
 
     Examples
     --------
@@ -266,7 +270,7 @@ def risk_at_coverage(
 
 
 def _check_share(value: float, name: str, allowed: float) -> None:
-    """Raise unless a share lies between 0 and 1; the end ``allowed`` is accepted."""
+    """Raise unless a share lies between 0 and 1 or equals ``allowed``."""
     if not (0 < value < 1 or value == allowed):
         ends = "at least 0 and below 1" if allowed == 0 else "above 0 and at most 1"
         example = 0.05 if allowed == 0 else 0.8

@@ -11,16 +11,16 @@ from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
-# Number of grid steps for the residuals. The grid does not resolve bandwidths below two steps.
+# Number of grid steps for the residuals. The grid cannot resolve bandwidths below two steps.
 _STEPS = 2**14
 _SMALLEST = 2 / _STEPS
 # Tolerance of the bandwidth, far below the resolution of the grid.
 _ROOT = 1e-13
 # The bandwidth at which the search starts.
 _START = 0.05
-# Cosines with exp(-x^2 / 2) below round-off, x > 8.7, are omitted. A grid of 8 steps per remaining
-# cosine finds every zero of their sum. The full grid is faster if more than 2^16 cosine values are
-# needed.
+# Cosines with a factor exp(-x^2 / 2) below round-off (x > 8.7) are omitted. A grid of 8 steps per
+# remaining cosine resolves every zero of their sum. The full grid is faster if more than 2^16
+# cosine values are needed.
 _SPECTRUM, _OVERSAMPLING, _MANY_COSINES = 8.7, 8, 2**16
 
 
@@ -84,9 +84,9 @@ def smooth_calibration_error(
     error is below 1e-6. Convolution with the reflected Gaussian is a product in the cosine basis,
     so only a few cosines contribute at a given bandwidth. Mass at 0 and 1 is counted in full. For
     example, for 500 rows with f = 1, o = 1 and 500 rows with f = 0.5, o = 0, the error is 0.25.
-    (Implementations that reflect the grid without its end points count half of this mass.)
-    Bandwidths below two grid steps (1.2e-4) are not used. Smaller errors are evaluated at that
-    bandwidth.
+    Implementations that reflect the grid without its end points count half of this mass. Bandwidths
+    below two grid steps (1.2e-4) are not used. Smaller errors are evaluated at a bandwidth of two
+    grid steps.
 
     References
     ----------
@@ -99,13 +99,13 @@ def smooth_calibration_error(
     >>> round(smooth_calibration_error(y, f, notion="class-1"), 6)
     0.25
     """
-    chosen = as_notion(notion)
+    kind = as_notion(notion)
     if bandwidth is not None and not bandwidth >= _SMALLEST:
         raise ValueError(
-            f"bandwidth must be at least {_SMALLEST:.1e}, the resolution of the grid; got "
+            f"bandwidth must be at least {_SMALLEST:.1e}, the resolution of the grid, got "
             f"{bandwidth!r}. Pass bandwidth=None to choose it from the data."
         )
-    claims, _ = claims_of(chosen, y_true, y_prob, sample_weight, classes, inputs=inputs)
+    claims, _ = claims_of(kind, y_true, y_prob, sample_weight, classes, inputs=inputs)
     return claims.mean(lambda claim: _claim_error(claim, bandwidth))
 
 
@@ -130,7 +130,7 @@ def _cosine_coefficients(claim: Claim) -> FloatArray:
 
 
 def _grid_masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
-    """Sums of residuals of a block per lower grid point, and their parts for the upper point."""
+    """Sum the residuals of a block per lower grid point, and their parts for the upper point."""
     score = claim.score[rows]
     place = score * _STEPS
     lower = np.minimum(place.astype(np.intp), _STEPS - 1)
@@ -142,10 +142,10 @@ def _grid_masses(claim: Claim, rows: slice) -> tuple[FloatArray, FloatArray]:
 
 
 def _smoothed(cosines: FloatArray, bandwidth: float) -> float:
-    """Integral of the absolute smoothed residual.
+    """Integrate the absolute smoothed residual.
 
-    The integral is exact between the zeros of the sum of cosines. If there are many cosines, it is
-    computed on the full grid.
+    The integral is exact between the zeros of the sum of cosines. If there are many cosines, the
+    integral is computed on the full grid.
     """
     size = min(_STEPS + 1, int(_SPECTRUM / (np.pi * bandwidth)) + 2)
     order = np.arange(size)
@@ -170,7 +170,7 @@ def _grid_integral(smoothed: FloatArray) -> float:
 def _integral_between(
     smoothed: FloatArray, cell: FloatArray, first: FloatArray, width: float
 ) -> float:
-    """Integral of ``|c_0 + 2 sum_k c_k cos(pi k t)|`` over [0, 1].
+    """Integrate ``|c_0 + 2 sum_k c_k cos(pi k t)|`` over [0, 1].
 
     Each interval ``[cell, cell + width]`` contains one zero, close to ``cell + first``.
     """
@@ -194,7 +194,7 @@ def _integral_between(
 
 
 def _fixed_point(cosines: FloatArray) -> float:
-    """Return the error at the bandwidth that equals it, or at the smallest bandwidth.
+    """Return the error at the bandwidth that equals the error, or at the smallest bandwidth.
 
     The error does not increase with the bandwidth, so the fixed point lies between any bandwidth
     and its error.

@@ -1,4 +1,4 @@
-"""Sums over rows for an evaluation. Sums can be added and serialized."""
+"""Sums over rows for an evaluation, which can be added and serialized."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibrant.notions import as_notion
 
 
 class TopPart(NamedTuple):
-    """Confidences of some rows, whether they are correct, and weights, (m,) each."""
+    """Confidences, correctness and weights of some predictions, (m,) each."""
 
     score: FloatArray
     hit: BoolArray
@@ -37,7 +37,7 @@ class KeptScores:
         parts = (*self.parts, *other.parts)
         n_rows = sum(len(part.score) for part in parts)
         is_complete = self.is_complete and other.is_complete
-        # After rows were dropped, the KS error can no longer be computed.
+        # Without all rows, the KS error cannot be computed, so no rows are kept.
         if not is_complete or (self.limit is not None and n_rows > self.limit):
             return KeptScores(self.limit, (), is_complete=False)
         return KeptScores(self.limit, parts)
@@ -55,7 +55,7 @@ class KeptScores:
         return np.concatenate(weights)
 
     def ks(self) -> float | None:
-        """KS error of the confidence, or None if there were too many rows."""
+        """Compute the KS error of the confidence, or return None if there were too many rows."""
         if not self.parts:
             return None
         if is_unit(self.weight):
@@ -68,7 +68,7 @@ class KeptScores:
         return claims_ks(claims)
 
     def _packed(self) -> AnyArray:
-        """Scores and outcomes of all rows, 8 bytes each."""
+        """Pack scores and outcomes of all rows into 8 bytes per row."""
         sizes = [len(part.score) for part in self.parts]
         key, stop = np.empty(sum(sizes), dtype=np.uint64), 0
         for part, size in zip(self.parts, sizes, strict=True):
@@ -79,7 +79,7 @@ class KeptScores:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSums:
-    """All sums over rows. ``a + b`` contains the sums over the rows of both."""
+    """All sums over rows. ``a + b`` contains the sums over the rows of a and b."""
 
     confidence: BinTable
     class_wise: BinTable
@@ -93,7 +93,7 @@ class EvaluationSums:
     def of_block(
         cls, scores: FloatArray, y: IntArray, weight: FloatArray, rule: SumRule
     ) -> EvaluationSums:
-        """Sums of a block of checked scores. The predicted class is selected once."""
+        """Compute the sums of a block of checked scores."""
         proba, log_true = _proba_and_log_true(scores, y, rule.inputs)
         label = top_labels(proba, 1)
         score, bins = entries(proba, label), UniformBins(rule.n_bins)
@@ -122,7 +122,7 @@ class SumRule(NamedTuple):
     keep_top: int | None
 
     def tops(self, score: FloatArray, hit: BoolArray, weight: FloatArray) -> KeptScores:
-        """Confidences of a block, or an incomplete set if none are kept."""
+        """Return the confidences of a block, or an incomplete set if none are kept."""
         if self.keep_top == 0:
             return KeptScores(0, (), is_complete=False)
         return KeptScores(self.keep_top, (TopPart(score, hit, weight),))
@@ -131,7 +131,7 @@ class SumRule(NamedTuple):
 def _proba_and_log_true(
     scores: FloatArray, y: IntArray, inputs: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Probabilities, and the log-probability of the true class with the same floor."""
+    """Return probabilities, and log-probabilities of the true classes with the usual floor."""
     if inputs == "proba":
         return scores, log_true_class(scores, y, inputs)
     log_proba = log_softmax(scores)
@@ -143,7 +143,7 @@ _TABLES = {"confidence": "confidence", "class-wise": "class_wise", "top-label": 
 
 
 def state_of(sums: EvaluationSums | None) -> dict[str, Any]:
-    """Return sums as plain values. JSON keeps floats to the last bit."""
+    """Return sums as values that JSON can represent exactly."""
     if sums is None:
         return {"tables": {}}
     tables = {notion: getattr(sums, field) for notion, field in _TABLES.items()}

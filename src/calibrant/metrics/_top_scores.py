@@ -1,4 +1,4 @@
-"""Evaluate predictions of which only the top m classes are available."""
+"""Evaluation of predictions if only the scores of the top m classes are available."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def log_loss_bounds(
 ) -> Bounds:
     r"""Compute the smallest and largest `log_loss` that is consistent with the top m classes.
 
-    Use it if a service returns only the highest scores of each row. Lower is better.
+    Use this function if a service returns only the highest scores of each row. Lower is better.
 
     Parameters
     ----------
@@ -59,15 +59,15 @@ def log_loss_bounds(
     See Also
     --------
     log_loss : Log-loss of complete rows.
-    evaluate : Pass `TopScores` for all metrics.
+    evaluate : Pass `TopScores` to compute all metrics.
 
     Notes
     -----
-    If the true class is among the top m, its log-probability is available. Otherwise its
-    probability is at most the lowest available probability q, and at most the tail mass r. The
-    probability is at least the part of r that remains if the other K - m - 1 classes have
-    probability q each: :math:`\max(r - (K - m - 1) q, \epsilon)`. No narrower bounds hold for all
-    predictions with these scores. O(n m).
+    If the true class is among the top m, its log-probability is available. Otherwise, the
+    probability of the true class is at most the lowest available probability q, and at most the
+    tail mass r. Each of the other K - m - 1 classes outside the top m has at most the probability
+    q. So the true class has at least the probability :math:`\max(r - (K - m - 1) q, \epsilon)`. No
+    narrower bounds hold for all predictions with these scores. The cost is O(n m).
 
     Examples
     --------
@@ -96,22 +96,23 @@ def _log_loss_bounds(data: TopSample, eps: float) -> Bounds:
 
 @dataclass(frozen=True)
 class TopEvaluation:
-    """Evaluation of predictions of which only the top m classes are available.
+    """Evaluation of predictions if only the top m classes are available.
 
-    `evaluate` returns it for `TopScores`. ``str()`` is a table. Values equal those of `Evaluation`
-    if the top classes determine them. The log-loss has bounds, because a true class outside the top
-    m has an unknown probability. Class-wise errors and the Brier score need complete rows.
+    `evaluate` returns a `TopEvaluation` for `TopScores`. ``str()`` returns a table. Metrics that
+    the top classes determine equal the values of `Evaluation`. The log-loss has bounds, because a
+    true class outside the top m has an unknown probability. Class-wise errors and the Brier score
+    need complete rows.
 
     Attributes
     ----------
     n_samples : float
         Sum of the weights, or the number of rows if there are no weights.
     n_classes, n_known : int
-        Number of classes K and of top classes m.
+        Number of classes K, and number of top classes m.
     within_known : float
         Share of rows whose true class is among the top m.
     mean_rest : float
-        Mean tail mass. For a calibrated model, it is ``1 - within_known`` on average.
+        Mean tail mass. For a calibrated model, the expected tail mass is ``1 - within_known``.
     log_loss_low, log_loss_high : float
         Smallest and largest possible log-loss.
     accuracy, conf_ece, tl_ece, mce, ks, confidence_on_errors, doubt_on_correct, sharpness : float
@@ -185,7 +186,7 @@ def evaluate_top(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> TopEvaluation:
-    """Evaluate top scores."""
+    """Evaluate predictions of which only the top scores are available."""
     data = as_top_sample(y_true, y_prob, sample_weight, classes)
     confidence = data.claims(as_notion("confidence"))
     table = bin_table(confidence, n_bins=n_bins)

@@ -1,4 +1,4 @@
-"""Averaged two-bin calibration error, which is truthful."""
+"""Averaged two-bin calibration error."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ def averaged_two_bin_error(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    r"""Compute the averaged two-bin calibration error, a truthful error without bins to choose.
+    r"""Compute the averaged two-bin calibration error, a truthful error without a choice of bins.
 
-    A cut divides the scores into two bins. The error is the squared error of the two bins, averaged
-    over all cuts. Lower is better, and in expectation the true probabilities have the lowest error.
+    A cut divides the scores into two bins. The result is the squared calibration error of the two
+    bins, averaged over all cuts. Lower is better, and in expectation the true probabilities have
+    the lowest error.
 
     Parameters
     ----------
@@ -58,11 +59,10 @@ def averaged_two_bin_error(
     *Truthful* means that predicting the true probabilities minimizes the expected error. The error
     is truthful because every row is in exactly one of two bins, so the variances add up to a
     constant. Binned errors are not truthful, because always predicting the base rate has a lower
-    error. The mean over classes is also truthful. Claims about the predicted class
-    (``"confidence"``, ``"top-label"``) are not, because the forecast determines the claim that is
-    evaluated.
+    error. The mean over classes is also truthful. The errors of ``"confidence"`` and
+    ``"top-label"`` are not truthful, because the prediction determines the claim that is evaluated.
 
-    O(n log n) time and O(n) memory per claim.
+    The cost is O(n log n) time and O(n) memory per claim.
 
     References
     ----------

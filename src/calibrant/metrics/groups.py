@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from calibrant.metrics._answers import AnswerEvaluation
 
 VISIBLE = 0.1
-"""A group is too small if its interval cannot show a gap of this size."""
+"""A group is too small if its interval is too wide to detect a gap of this size."""
 
 
 @dataclass(frozen=True)
 class GroupEvaluation:
-    """Evaluation of one group of rows, with intervals of its accuracy and of its gap.
+    """Evaluation of one group of rows, with confidence intervals of accuracy and gap.
 
     Attributes
     ----------
@@ -43,14 +43,14 @@ class GroupEvaluation:
     evaluation : Evaluation or AnswerEvaluation
         Metrics of the group.
     gap : float
-        Mean confidence minus accuracy, positive if the model is overconfident in the group. With
-        two classes, it is the mean predicted probability of the second class minus its frequency,
-        positive if the probabilities are too high.
+        Mean confidence minus accuracy, which is positive if the model is overconfident in the
+        group. With two classes, the gap is the mean predicted probability of the second class minus
+        its frequency. This gap is positive if the probabilities are too high.
     gap_low, gap_high, accuracy_low, accuracy_high : float
         Confidence intervals, which hold jointly for all groups.
     gain : GroupGain or None
-        Cross-fitted reduction of the log-loss by recalibration with effects of groups: ``value``,
-        ``low`` and ``high``. None if it was not computed.
+        Cross-fitted reduction of the log-loss by recalibration with effects of groups. The fields
+        are ``value``, ``low`` and ``high``. None if it was not computed.
 
     See Also
     --------
@@ -105,50 +105,52 @@ class GroupEvaluation:
 class GroupedEvaluation:
     """Evaluations of groups of rows, returned by ``evaluate(..., by=...)``.
 
-    ``str()`` is a table. Iterate over the groups, or select one by its name.
+    ``str()`` returns a table. Iterate over the groups, or select a group by its name.
 
     Attributes
     ----------
     by : tuple of str
         Names of the columns that define the groups.
     groups : tuple of GroupEvaluation
-        Groups in the order of their values; rows without a group come last.
+        Groups in the order of their values. Rows without a group come last.
     overall : Evaluation or AnswerEvaluation
         Evaluation of all rows.
     level : float
         Probability that all intervals hold jointly.
     difference : GroupDifference or None
-        Test of the null hypothesis that no group differs: ``statistic``, ``p_value`` and
-        ``n_resamples``. None for chunked rows, a single group, or more than 4 million scores.
+        Test of the null hypothesis that no group differs. The fields are ``statistic``, ``p_value``
+        and ``n_resamples``. None for chunked rows, a single group, or more than 4 million scores.
     suppressed : tuple of str
         Names of groups with fewer than ``min_rows`` rows, whose figures are not shown.
 
     See Also
     --------
     evaluate : Pass ``by=`` to evaluate groups.
-    evaluate_answers : The same for stated confidences.
+    evaluate_answers : Evaluate stated confidences of groups.
     calibrant.plots.GroupDisplay : Plot of the gaps.
 
     Notes
     -----
     The accuracy has the exact interval of Clopper and Pearson at level 1 - (1 - level) / groups
-    (Bonferroni). The interval of the gap is the same interval, shifted, because only the outcomes
-    are random given the scores. Rows of a group need not be equally difficult. If they are not, the
-    interval estimates their mean and is conservative (Hoeffding 1956, doi:10.1214/aoms/1177728178).
-    Rows must be independent. Several rows of the same patient are not independent. With weights,
-    the intervals are approximate and use the effective number of rows (Kish).
+    (Bonferroni). The interval of the gap is the interval of the accuracy, subtracted from the mean
+    confidence, because only the outcomes are random given the scores. Rows of a group may differ in
+    difficulty. The interval then covers their mean accuracy and is conservative (Hoeffding 1956,
+    doi:10.1214/aoms/1177728178). Rows must be independent. Several rows of the same patient are not
+    independent. With weights, the intervals are approximate and use the effective number of rows
+    (Kish).
 
     Binned errors are larger in small groups because of sampling noise. Compare gaps, not ECEs.
 
     The test and the reductions of the log-loss use effects of groups on the logits: a slope, and an
     offset per class unless there are more than 50 classes. The null hypothesis of the test is that
     all groups have the same slope and offsets. Labels drawn from this common fit give the
-    distribution of the statistic. Reductions of the log-loss come from 5 folds; effects of groups
-    are shrunk toward those of all rows, as in `GroupCalibration`.
+    distribution of the statistic. Reductions of the log-loss come from 5 folds. Effects of groups
+    are shrunk toward the effects of all rows, as in `GroupCalibration`.
 
-    With two classes, the gap is that of the second class. The confidence is the larger of the
-    two probabilities. It would not show that probabilities are too low in a whole group, because
-    errors below and above one half change it in opposite directions.
+    With two classes, the gap is about the probability of the second class, not about the
+    confidence. The confidence is the larger of the two probabilities. If all probabilities of a
+    group are too low, the confidence is too low above one half and too high below, so the errors
+    could cancel.
     """
 
     by: tuple[str, ...]
@@ -243,7 +245,7 @@ class GroupedEvaluation:
         return "\n".join([*texts, self.note()])
 
     def note(self, *, with_test: bool = True) -> str:
-        """Explain the gap and the intervals, and name groups that are too small."""
+        """Return an explanation of the table, and the names of groups that are too small."""
         parts = [
             f"Gap: {self.gap_title}. If rows are independent, the intervals hold jointly for "
             f"all {len(self)} groups with probability {self.level:g}."
@@ -253,14 +255,14 @@ class GroupedEvaluation:
         if with_test and self.has_gains:
             parts.append("Change: cross-fitted change of the log-loss by recalibration.")
         if self.suppressed:
-            parts.append(f"{_n_groups(len(self.suppressed))} with few rows not shown.")
+            parts.append(f"Not shown because of few rows: {_n_groups(len(self.suppressed))}.")
         if self.too_small:
             names = shortened(self.too_small)
             parts.append(f"Too few rows to detect a gap of {VISIBLE:g}: {names}.")
         return " ".join(parts)
 
     def difference_sentence(self) -> str:
-        """Conclusion of the test that no group differs; empty without a test."""
+        """Return the conclusion of the test that no group differs, or empty text without a test."""
         if self.difference is None:
             return ""
         p_value = format_p_value(self.difference.p_value)
@@ -277,7 +279,7 @@ class GroupedEvaluation:
 
 
 _Values = tuple[Any, ...]
-"""Return the values of a group, one per column, with None for missing values."""
+"""Values of the columns that define a group, with None for missing values."""
 
 
 _ALL: _Values = ()
@@ -288,12 +290,12 @@ class _GroupSums(dict[_Values, MetricAccumulator]):
     """Sums of each group with rows."""
 
     def __add__(self, other: _GroupSums) -> _GroupSums:
-        both = {key: self[key] + other[key] for key in self if key in other}
-        return _GroupSums({**self, **other, **both})
+        sums = {key: self[key] + other[key] for key in self if key in other}
+        return _GroupSums({**self, **other, **sums})
 
 
 def _prefixed(prefix: str, values: dict[str, float]) -> dict[str, float]:
-    """Values by name with a prefix; ``value`` has the prefix as its name."""
+    """Add a prefix to the names of values. The name ``value`` becomes the prefix itself."""
     return {prefix if name == "value" else f"{prefix}_{name}": v for name, v in values.items()}
 
 
@@ -302,7 +304,7 @@ def _n_groups(count: int) -> str:
 
 
 def _gain_text(gain: GroupGain | None) -> str:
-    """The change of the log-loss with its interval; negative values are improvements."""
+    """Format the change of the log-loss with its interval. Negative values are improvements."""
     if gain is None:
         return "-"
     return format_gap(-gain.value, -gain.high, -gain.low)
@@ -334,13 +336,13 @@ def evaluate_groups(
         codes = _group_codes(names, rows, tuple(accumulators))
         difference, evaluations = _compare(rows, codes, evaluations, inputs, alpha)
     small = {group.name for group in evaluations if group.evaluation.n_samples < min_rows}
-    shown = tuple(group for group in evaluations if group.name not in small)
+    visible_groups = tuple(group for group in evaluations if group.name not in small)
     suppressed = tuple(group.name for group in evaluations if group.name in small)
-    return GroupedEvaluation(names, shown, overall, level, difference, suppressed)
+    return GroupedEvaluation(names, visible_groups, overall, level, difference, suppressed)
 
 
 def _group_codes(names: tuple[str, ...], sample: ArraySample, order: tuple[str, ...]) -> IntArray:
-    """Number of the group of each row; -1 for a group whose rows all have weight zero."""
+    """Return the group number of each row, or -1 if all rows of the group have weight zero."""
     codes = np.full(sample.shape[0], -1)
     for name, rows in cut_groups(dict(zip(names, sample.columns, strict=True))).items():
         codes[rows] = order.index(name) if name in order else -1
@@ -354,9 +356,9 @@ def _compare(
     inputs: Inputs,
     alpha: float,
 ) -> tuple[GroupDifference | None, list[GroupEvaluation]]:
-    """The test of a difference between groups, and evaluations with the effect of recalibration."""
-    kept = np.flatnonzero((codes >= 0) & (sample.weight > 0))
-    rows, group, n_groups = sample.subset(kept), codes[kept], len(evaluations)
+    """Test the difference between groups, and add the effect of recalibration to evaluations."""
+    indices = np.flatnonzero((codes >= 0) & (sample.weight > 0))
+    rows, group, n_groups = sample.subset(indices), codes[indices], len(evaluations)
     difference = compare_groups(rows, group, n_groups, inputs) if n_groups > 1 else None
     gains = recalibration_gains(rows, group, n_groups, inputs, alpha)
     pairs = zip(evaluations, gains, strict=True)
@@ -366,7 +368,7 @@ def _compare(
 def sum_groups(
     sample: Sample, names: tuple[str, ...], inputs: Inputs, n_bins: int, keep_top: int | None
 ) -> tuple[MetricAccumulator, dict[str, MetricAccumulator]]:
-    """Sums over all rows, and over each group by its name: one pass."""
+    """Compute the sums over all rows and over each group in one pass."""
     sums = sample.sum_chunks(partial(_sum_groups, names, inputs, n_bins, keep_top))
     total = sums.pop(_ALL)
     columns = map(_joined, zip(*sums, strict=True))
@@ -378,7 +380,7 @@ def sum_groups(
 def _sum_groups(
     names: tuple[str, ...], inputs: Inputs, n_bins: int, keep_top: int | None, chunk: ArraySample
 ) -> _GroupSums:
-    """Sums of each group with rows in a chunk."""
+    """Compute the sums of each group with rows in a chunk."""
     columns, sums = dict(zip(names, chunk.columns, strict=True)), _GroupSums()
 
     def add(values: _Values, rows: ArraySample) -> None:
@@ -402,7 +404,7 @@ def _value(value: Any) -> Any:
 
 
 def _joined(values: Sequence[Any]) -> AnyArray:
-    """Array of the values of groups."""
+    """Join the values of groups in an array."""
     dates = [value for value in values if isinstance(value, np.datetime64)]
     if dates:
         # NumPy deprecates a missing date without a unit.
@@ -418,7 +420,8 @@ def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluati
     mean, rate = part.mean_score(1) if evaluation.is_binary else part.mean_score()
     count = np.full(2, part.n_effective)
     low, high = clopper_pearson(count * [evaluation.accuracy, rate], count, alpha)
-    # Given the scores, only the frequency is random: its interval is that of the gap, mirrored.
+    # Given the scores, only the frequency is random, so the gap has the mirrored interval of the
+    # frequency.
     return GroupEvaluation(
         name=name,
         evaluation=evaluation,

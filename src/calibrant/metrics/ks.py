@@ -1,4 +1,4 @@
-"""Kolmogorov-Smirnov calibration error: distance of cumulative scores and outcomes."""
+"""Kolmogorov-Smirnov calibration error, a distance between cumulative scores and outcomes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ks_error(
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
         Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
-        of `expected_calibration_error`. "rank-2" and "within-top-2" are the top-2 and within-top-2
+        of `expected_calibration_error`. "rank-2" and "within-top-2" give the top-2 and within-top-2
         errors of the paper.
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
@@ -69,9 +69,9 @@ def ks_error(
 
     .. math:: \max_s \frac1n \Big| \sum_{i:\, f_i \le s} (f_i - o_i) \Big| ,
 
-    evaluated at the end of each group of tied scores. O(n log n) time and O(n) memory per claim,
-    because scores must be sorted. A memory map is read in blocks, but its confidences are kept in
-    memory.
+    evaluated at the end of each group of tied scores. The cost is O(n log n) time and O(n) memory
+    per claim, because scores must be sorted. A memory map is read in blocks, but its confidences
+    are kept in memory.
 
     References
     ----------
@@ -89,10 +89,10 @@ def ks_error(
 
 
 _N_COLUMNS = 12
-"""Temporary columns per block of sorted rows: scores, steps and sums."""
+"""Number of temporary columns per block of sorted rows: scores, steps and sums."""
 
 _N_EXCESS = 4
-"""Temporary columns per block if only the excess is summed."""
+"""Number of temporary columns per block if only the excess is summed."""
 
 
 def claims_ks(claims: Claims) -> float:
@@ -101,9 +101,9 @@ def claims_ks(claims: Claims) -> float:
 
 
 def claim_ks(claim: Claim) -> float:
-    """KS error of one claim.
+    """Compute the KS error of one claim.
 
-    With unit weights, only the excess is summed, which is faster than the whole path.
+    With unit weights, only the excess is summed, which is faster than computing the whole path.
     """
     if not is_unit(claim.weight):
         return max(part.error for part in path_parts(claim))
@@ -111,7 +111,7 @@ def claim_ks(claim: Claim) -> float:
 
 
 def _largest_excess(rows_of: _Ordered | _Packed) -> float:
-    """KS error of rows with unit weights."""
+    """Compute the KS error of rows with unit weights."""
     before = worst = 0.0
     for rows in row_blocks(rows_of.n_rows, _N_EXCESS):
         score, outcome, _ = rows_of.take(rows)
@@ -127,10 +127,11 @@ def _largest_excess(rows_of: _Ordered | _Packed) -> float:
 
 
 class KsPath(NamedTuple):
-    """Cumulative scores and outcomes of a claim at its distinct scores, each (m,), increasing.
+    """Cumulative scores and outcomes of a claim at its distinct scores.
 
-    ``share`` is the share of the rows up to each ``score``. ``excess`` is the cumulative score
-    minus the cumulative ``outcome``, both divided by the number of rows.
+    Each array has shape (m,). ``score`` increases, and ``share`` is the share of the rows up to
+    each ``score``. ``excess`` is the cumulative score minus the cumulative ``outcome``, both
+    divided by the number of rows.
     """
 
     share: FloatArray
@@ -157,7 +158,8 @@ def ks_path(claim: Claim) -> KsPath:
     """Return the graph whose largest distance from zero is the KS error.
 
     Rows with the same score form one step, because the path within the step would depend on their
-    order. Rows with weight zero are excluded. A claim without rows has no path. O(n log n).
+    order. Rows with weight zero are excluded. A claim without rows has no path. The cost is O(n log
+    n).
     """
     return KsPath(*map(np.concatenate, zip(*path_parts(claim), strict=True)))
 
@@ -165,13 +167,13 @@ def ks_path(claim: Claim) -> KsPath:
 def path_parts(claim: Claim) -> Iterator[KsPath]:
     """Yield the path of a claim in blocks of rows, sorted by score.
 
-    Sums continue from block to block.
+    Cumulative sums continue from block to block.
     """
     return _path_parts(_in_order(claim))
 
 
 def packed_ks(key: AnyArray) -> float:
-    """KS error of packed scores and outcomes (`packed_pairs`).
+    """Compute the KS error of packed scores and outcomes (`packed_pairs`).
 
     The array is sorted in place, so no other array is as large.
     """

@@ -59,19 +59,19 @@ __all__ = [  # a literal list, because type checkers do not evaluate expressions
 
 @dataclass(frozen=True)
 class Metric:
-    """A named metric: a function ``(y_true, y_prob, **options) -> float`` with title and direction.
+    """A named metric, which is a function with a title and a direction.
 
-    Functions that accept the name of a metric also accept a `Metric` or a function (lower is
-    better).
+    Functions that accept the name of a metric also accept a `Metric` or a function. Lower values of
+    a function are better.
 
     Parameters
     ----------
     name : str
         Name of the metric.
     function : callable ``(y_true, y_prob, **options) -> float``
-        The function that computes it.
+        Function that computes the metric.
     title : str, optional
-        Title in tables, by default the name.
+        Title in tables. By default, the title is the name.
     options : mapping, optional
         Options that are passed to the function.
     aliases : tuple of str, optional
@@ -124,7 +124,7 @@ class Metric:
 
 
 MetricLike: TypeAlias = str | Metric | Callable[..., float]
-"""A metric as users pass it: a name of the table, a `Metric`, or a function of (y, p)."""
+"""Type of the argument ``metric``: a name in the table, a `Metric`, or a function of (y, p)."""
 
 _ECE = expected_calibration_error
 _TABLE = (
@@ -186,7 +186,8 @@ METRICS: dict[str, Metric] = {
 def as_metric(metric: MetricLike) -> Metric:
     """Return the metric for a name, a `Metric` or a function.
 
-    A function of the table, or a ``functools.partial`` of one, has the direction of its entry.
+    A function in the table, or a ``functools.partial`` of such a function, has the direction of its
+    entry.
     """
     if isinstance(metric, Metric):
         return metric
@@ -219,5 +220,5 @@ def _of_function(function: Callable[..., float]) -> Metric:
 
 
 def metric_label(metric: MetricLike) -> str:
-    """Label of a metric in results: the name that the user passed."""
+    """Return the label of a metric in results, which is the name that the user passed."""
     return metric if isinstance(metric, str) else as_metric(metric).name

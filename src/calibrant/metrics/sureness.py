@@ -1,4 +1,4 @@
-"""Scores that rank rows by confidence, highest first."""
+"""Scores that rank predictions from the most to the least reliable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calibrant._validation import as_array, check_option
 ScoreFunction = Callable[[FloatArray], Any]
 
 ScoreLike: TypeAlias = str | ScoreFunction
-"""A score as users pass it: a name of `SCORES`, or a function of probabilities (n, K)."""
+"""Type of the argument ``score``: a name in `SCORES`, or a function of probabilities (n, K)."""
 
 
 def _two_largest(proba: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -32,7 +32,7 @@ def _margin(proba: FloatArray) -> FloatArray:
 
 
 def _log_margin(proba: FloatArray) -> FloatArray:
-    # With the floor, a probability of zero gives a finite score, which a threshold can separate.
+    # The floor keeps the score finite if a probability is zero.
     first, second = (log_floored(values, EPS) for values in _two_largest(proba))
     return first - second
 
@@ -42,11 +42,11 @@ SCORES: dict[str, ScoreFunction] = {
     "margin": _margin,
     "log-margin": _log_margin,
 }
-"""Scores of rows by name: a row with a higher score is answered earlier."""
+"""Score functions by name. Rows with higher scores are answered first."""
 
 
 def check_score(score: Any) -> ScoreFunction:
-    """Return the function of a score that was passed by name or as a function."""
+    """Return the score function for a name or a function."""
     if callable(score):
         function: ScoreFunction = score
         return function
@@ -54,7 +54,7 @@ def check_score(score: Any) -> ScoreFunction:
 
 
 def sureness(score: Any, proba: FloatArray) -> FloatArray:
-    """Score of each row; raises if a function of the user returns anything but finite numbers."""
+    """Compute the score of each row, and raise if a user's function returns invalid scores."""
     values = as_array(check_score(score)(proba))
     if values.shape != (len(proba),) or values.dtype.kind not in "fiu":
         raise ValueError(
@@ -66,7 +66,7 @@ def sureness(score: Any, proba: FloatArray) -> FloatArray:
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(
-            f"score returned {values[row]} for row {row}, but scores must be finite. Clip them, "
-            f"for example with np.clip(values, -1e9, 1e9)."
+            f"score returned {values[row]} for row {row}, but scores must be finite. Clip the "
+            f"scores, for example with np.clip(values, -1e9, 1e9)."
         )
     return values

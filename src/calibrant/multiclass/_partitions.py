@@ -16,7 +16,7 @@ from calibrant._typing import FloatArray, IntArray
 # Scores in units of 1 / resolution are rounded to this many decimals, to undo round-off.
 _GRID_DECIMALS = 9
 
-# Number of rows that a cut inspects first. If this number is too small, it is multiplied by four.
+# Number of rows that a cut inspects first. A cut that needs more rows quadruples this number.
 _FIRST_LOOK = 256
 
 # Largest number of directions for which the order of the rows is stored, which takes 16 bytes per
@@ -134,21 +134,21 @@ class ProjectionPartition:
         return len(self.thresholds) + 1
 
     def assign(self, u: FloatArray) -> IntArray:
-        """Return the bin of each row: the first over all directions, by binary search in each."""
+        """Return the first bin that contains each row, by a binary search per direction."""
         place = np.full(len(u), self.n_bins - 1, dtype=np.intp)
-        every = np.arange(len(u))
+        rows = np.arange(len(u))
         for direction, highest, bins in self._searches:
-            first = np.searchsorted(highest, _along(u, direction, every), side="right")
+            first = np.searchsorted(highest, _along(u, direction, rows), side="right")
             np.minimum(place, bins[first], out=place)
         return place
 
     @cached_property
     def _searches(self) -> list[tuple[FloatArray, FloatArray, IntArray]]:
-        """For each direction: the direction, its thresholds in increasing order, and their bins."""
+        """Directions with their thresholds in increasing order, and the bins of the thresholds."""
         return [
             (
                 self.directions[bins[0]],
-                # If a threshold is below an earlier one of the same direction, its bin is empty.
+                # If an earlier threshold of the same direction is higher, the bin is empty.
                 np.maximum.accumulate(self.thresholds[bins]),
                 np.append(bins, self.n_bins - 1),
             )
@@ -161,24 +161,26 @@ def fit_projections(
 ) -> tuple[ProjectionPartition, FloatArray]:
     r"""Cut off :math:`\lfloor (n+1)/B \rfloor` rows in each direction (algorithm 10).
 
-    The last row of each cut is its threshold. Also returns the weight of each row in the estimates.
-    The row of a threshold has weight zero. If several rows tie at the threshold, they lose the
-    weight of one row together. If weights are not integers, bins have equal total weights.
+    The last row of each cut defines its threshold. The function also returns the weight of each row
+    in the estimates. The row of a threshold has weight zero. If several rows tie at the threshold,
+    their total weight decreases by the weight of one row. If weights are not integers, bins have
+    equal total weights.
     """
-    kept = np.array(weight, dtype=np.float64)
-    total, n_bins = kept.sum(), len(directions) + 1
-    is_whole = bool((kept == np.floor(kept)).all())
+    remaining_weight = np.array(weight, dtype=np.float64)
+    total, n_bins = remaining_weight.sum(), len(directions) + 1
+    is_whole = bool((remaining_weight == np.floor(remaining_weight)).all())
     size = max(1.0, (total + 1) // n_bins) if is_whole else total / n_bins
     reached = size - ROUND_OFF * total
-    cut = _Cuts(u, kept, directions)
+    cut = _Cuts(u, remaining_weight, directions)
     thresholds = np.array([cut.threshold(b, reached) for b in range(len(directions))])
-    return ProjectionPartition(directions, thresholds), kept
+    return ProjectionPartition(directions, thresholds), remaining_weight
 
 
 class _Cuts:
     """The remaining rows, sorted along each direction.
 
-    All cuts in the same direction together read its rows once. Each cut updates ``kept``.
+    Cuts in the same direction share one sorted order, so together they read each row once. Each cut
+    updates the weights ``kept``.
     """
 
     def __init__(self, u: FloatArray, kept: FloatArray, directions: FloatArray) -> None:
@@ -194,59 +196,61 @@ class _Cuts:
         for g, bins in enumerate(groups):
             self.group[bins] = g
             if not self.is_alone:
-                along = _along(u, directions[bins[0]], rows)
-                order = np.argsort(along)
-                self.orders.append((rows[order], along[order]))
+                projected = _along(u, directions[bins[0]], rows)
+                order = np.argsort(projected)
+                self.orders.append((rows[order], projected[order]))
 
     def threshold(self, b: int, reached: float) -> float:
-        """Return the threshold of cut ``b``, with a weight of ``reached`` at or below it.
+        """Return the threshold of cut ``b``. Rows up to it have the weight ``reached``.
 
         Returns -inf if no row remains.
         """
         if not self.n_left:
             return -np.inf
-        rows, along = self._first(b, reached)
+        rows, projected = self._first(b, reached)
         weight = np.cumsum(self.kept[rows])
         place = min(int(np.searchsorted(weight, reached)), rows.size - 1)
-        threshold = float(along[place])
-        at = rows[along == threshold]
-        self.kept[at] *= 1.0 - 1.0 / at.size
-        gone = np.append(rows[along < threshold], at[self.kept[at] <= 0])
-        self.is_left[gone] = False
-        self.n_left -= gone.size
+        threshold = float(projected[place])
+        tied_rows = rows[projected == threshold]
+        self.kept[tied_rows] *= 1.0 - 1.0 / tied_rows.size
+        used_rows = np.append(rows[projected < threshold], tied_rows[self.kept[tied_rows] <= 0])
+        self.is_left[used_rows] = False
+        self.n_left -= used_rows.size
         return threshold
 
     def _first(self, b: int, reached: float) -> tuple[IntArray, FloatArray]:
         """Return the first remaining rows along a direction, with all ties at the threshold."""
         if self.is_alone:
             rows = np.flatnonzero(self.is_left)
-            along = _along(self.u, self.directions[b], rows)
-            order = np.argsort(along)
-            return rows[order], along[order]
+            projected = _along(self.u, self.directions[b], rows)
+            order = np.argsort(projected)
+            return rows[order], projected[order]
         g = self.group[b]
-        order, along = self.orders[g]
+        order, projected = self.orders[g]
         begin, length = self.start[g], _FIRST_LOOK
         while True:
             end = min(begin + length, order.size)
-            here = np.flatnonzero(self.is_left[order[begin:end]]) + begin
+            places = np.flatnonzero(self.is_left[order[begin:end]]) + begin
             if end == order.size or (
-                here.size
-                and self.kept[order[here]].sum() > reached
-                and self._passes(order, along, here, reached)
+                places.size
+                and self.kept[order[places]].sum() > reached
+                and self._passes(order, projected, places, reached)
             ):
                 break
             length *= 4
-        self.start[g] = int(here[0]) if here.size else end
-        return order[here], along[here]
+        self.start[g] = int(places[0]) if places.size else end
+        return order[places], projected[places]
 
-    def _passes(self, order: IntArray, along: FloatArray, here: IntArray, reached: float) -> bool:
+    def _passes(
+        self, order: IntArray, projected: FloatArray, places: IntArray, reached: float
+    ) -> bool:
         """Return whether the inspected rows include all ties of the threshold."""
-        place = int(np.searchsorted(np.cumsum(self.kept[order[here]]), reached))
-        return place < here.size and along[here[place]] < along[here[-1]]
+        place = int(np.searchsorted(np.cumsum(self.kept[order[places]]), reached))
+        return place < places.size and projected[places[place]] < projected[places[-1]]
 
 
 def _by_direction(directions: FloatArray) -> list[IntArray]:
-    """Group bins by direction, in their order."""
+    """Group bins with equal directions, and keep the order of the bins."""
     if not len(directions):
         return []
     group = np.unique(directions, axis=0, return_inverse=True)[1].ravel()
@@ -257,8 +261,8 @@ def _by_direction(directions: FloatArray) -> list[IntArray]:
 def _along(u: FloatArray, direction: FloatArray, rows: IntArray) -> FloatArray:
     """Return ``u[rows] @ direction``, summed column by column.
 
-    The sum of a row does not depend on other rows. BLAS may round a row differently in another
-    block.
+    The sum of a row does not depend on other rows. A BLAS product may round a row differently if
+    the block of rows changes.
     """
     out = np.zeros(rows.size)
     for column in np.flatnonzero(direction):

@@ -18,21 +18,21 @@ from calibrant.base.fitted import FittedValue
 from calibrant.base.references import GUO_2017
 
 _N_TEMPERATURES = 5
-"""Number of points. The points have the first nine moments of the posterior. Three points would
-change the log-loss by less than 1e-4 nats."""
+"""Number of quadrature points. Five points reproduce the first nine moments of the posterior. Three
+points would change the log-loss by less than 1e-4 nats."""
 
 
 class BayesianTemperatureScaling(BaseCalibrator):
     r"""Average temperature scaling over the posterior of the temperature.
 
     Use it with fewer than 100 rows, or with fewer rows than classes. The method keeps the ranking
-    of the classes. With many rows, the result equals `TemperatureScaling`, which is faster.
+    of the classes. With many rows, the result is close to `TemperatureScaling`, which is faster.
 
     Parameters
     ----------
     center, width : float, default 0.1 and 0.12
-        Median and half of the interquartile range of the Cauchy prior of log T. The defaults
-        describe neural networks. See Notes.
+        Median and half the interquartile range of the Cauchy prior of log T. The defaults suit
+        neural networks, see Notes.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of labels, optional
@@ -45,39 +45,40 @@ class BayesianTemperatureScaling(BaseCalibrator):
     Attributes
     ----------
     temperatures_, weights_ : arrays of shape (5,)
-        Points and weights of the posterior. There are fewer points if the posterior is a single
-        point.
+        Temperatures that represent the posterior, and their weights. A degenerate posterior has
+        fewer temperatures.
     converged_, n_iter_, objective_ : bool, int, float
         Whether the fit converged, its number of iterations, and the minimum that it reached.
 
     See Also
     --------
     TemperatureScaling : The maximum-likelihood temperature.
-    AutoCalibration : Combine several calibrators, this one included.
+    AutoCalibration : Combine several calibrators, including `BayesianTemperatureScaling`.
 
     Notes
     -----
     The result is :math:`\sum_j w_j\,\mathrm{softmax}(u / T_j)`, the posterior mean of tempered
     probabilities. The weights come from the Gauss quadrature of the posterior of log T.
 
-    The prior has a narrow center, because most models are slightly overconfident, and heavy tails,
-    because some are far off. The median temperature of ten networks on image data was exp(0.08). A
-    Cauchy distribution with center 0.08 and width 0.11 fits the six networks with 100 or more
-    classes.
+    The prior is narrow around its center, because most models are slightly overconfident. Its tails
+    are heavy, because some models are strongly miscalibrated. The median temperature of ten
+    networks on image data was exp(0.08). A Cauchy distribution with center 0.08 and width 0.11 fits
+    the six networks with 100 or more classes.
 
     The log-likelihood is computed at 11 to 33 temperatures between 1/55 and 55, in four passes, and
-    interpolated by its value and two derivatives. A prediction costs five exponentials per score.
+    interpolated from its value and first two derivatives. A prediction costs five exponentials per
+    score.
 
-    On six data sets of 100 to 1,000 classes with five draws each, the mean reduction in log-loss
-    was 0.1804 nats with 30 rows, 0.1964 with 50 and 0.1997 with 100. With the maximum-likelihood
-    temperature, the mean reduction was 0.1800, 0.1956 and 0.1996. The log-loss increased by more
-    than 0.005 in 3 of 90 cases, and in 10 of 90 cases with maximum likelihood. The prior was chosen
-    on the same data sets.
+    On six data sets of 100 to 1,000 classes with five random samples each, the mean reduction in
+    log-loss was 0.1804 nats with 30 rows, 0.1964 with 50 and 0.1997 with 100. With the
+    maximum-likelihood temperature, the mean reduction was 0.1800, 0.1956 and 0.1996. The log-loss
+    increased by more than 0.005 in 3 of 90 cases. With maximum likelihood, this happened in 10 of
+    90 cases. The prior was chosen on the same data sets.
 
     References
     ----------
-    Guo et al. (2017), On calibration of modern neural networks, arXiv:1706.04599 (the map); Golub &
-    Welsch (1969), doi:10.1090/S0025-5718-69-99647-1 (the quadrature).
+    Guo et al. (2017), On calibration of modern neural networks, arXiv:1706.04599 (temperature
+    scaling); Golub & Welsch (1969), doi:10.1090/S0025-5718-69-99647-1 (quadrature).
 
     Examples
     --------

@@ -55,20 +55,20 @@ class CanonicalBinning(Calibrator):
     Parameters
     ----------
     partition : {"projection", "sierpinski", "grid"}, default "projection"
-        How the simplex is divided. "projection" separates one bin after another by random or given
-        directions. "sierpinski" halves the simplex repeatedly towards a class with more than half
-        of the probability. "grid" is a grid of triangles for three classes, and its analog for
-        more.
+        Rule that divides the simplex. "projection" cuts off one bin after another along cyclic,
+        random or given directions. "sierpinski" descends repeatedly to the corner of the class with
+        more than half of the probability. "grid" is a grid of triangles for three classes, and the
+        analogous grid for more classes.
     n_bins : int, optional
-        Number of bins of "projection". If None, ``floor(n / 50)``, at least one.
+        Number of bins of "projection". If None, there is one bin per 50 rows, and at least one bin.
     depth : int
         Depth q of "sierpinski", which has :math:`(L^{q+1} - 1)/(L - 1)` bins for L classes.
     resolution : int
-        Resolution of "grid": bins have the width 1 / resolution in every coordinate.
+        Resolution of "grid". Bins have the width 1 / resolution in every coordinate.
     directions : {"cyclic", "random"} or array of shape (m, L)
         Directions of "projection". "cyclic" takes :math:`-e_1, \dots, -e_L` in turn, so the rows
-        with the highest probability of each class come first. An array is scaled to length one and
-        repeated.
+        with the highest probability of each class come first. The rows of an array are scaled to
+        length one and used in turn.
     random_state : int or Generator, optional
         Seed for random directions. None means a fixed seed. A Generator is copied, so its state
         does not change.
@@ -81,7 +81,7 @@ class CanonicalBinning(Calibrator):
     Attributes
     ----------
     n_bins_ : int
-        Number of bins, including empty ones.
+        Number of bins, including empty bins.
     occupied_ : array of int
         Bins with calibration rows, in increasing order.
     values_ : array of shape (n_occupied, L)
@@ -89,16 +89,16 @@ class CanonicalBinning(Calibrator):
     counts_ : array of shape (n_occupied,)
         Weight of the rows in these bins.
     directions_, thresholds_ : arrays of shape (n_bins - 1, L) and (n_bins - 1,)
-        Bin b of "projection" has the vectors with :math:`s \cdot q_b < T_b` that are in no earlier
-        bin.
+        Unit vectors :math:`q_b` and thresholds :math:`T_b` of "projection". Bin b contains the
+        vectors with :math:`s \cdot q_b < T_b` that are in no earlier bin.
     n_tied_ : int
-        Rows that share the threshold of a projection with other rows.
+        Number of rows that share the threshold of a projection with other rows.
     is_weighted_ : bool
         Whether some rows had weights other than 0 and 1.
 
     See Also
     --------
-    HistogramBinning : Bins of one probability.
+    HistogramBinning : Calibrate a single probability by the frequencies in bins.
 
     Notes
     -----
@@ -107,16 +107,17 @@ class CanonicalBinning(Calibrator):
     .. math:: h_l(s) = \frac{\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i\, 1[y_i = l]}
         {\sum_{i: \mathcal B(s_i) = \mathcal B(s)} w_i} , \qquad l = 1, \dots, L,
 
-    and 1/L in a bin without calibration rows. "projection" is Algorithm 10 of the paper. Bin b has
-    the :math:`\lfloor (n+1)/B \rfloor` remaining rows with the smallest :math:`s \cdot q_b`.
+    and 1/L in a bin without calibration rows. "projection" is Algorithm 10 of the paper. Bin b
+    contains the :math:`\lfloor (n+1)/B \rfloor` remaining rows with the smallest :math:`s \cdot
+    q_b`.
 
     Rows at a threshold of a projection do not count in the frequencies (line 13 of the algorithm).
-    If several rows are at the threshold, the part of one row is subtracted from their weight, so
+    If several rows are at the threshold, their total weight decreases by the weight of one row, so
     the order of rows does not matter. Therefore a weight of 2 is not equivalent to duplicating a
     row. The other partitions do not depend on the data, and all rows count.
 
-    The cost is O(n L depth), O(n L), and O(n n_bins) for projections, which need all rows in
-    memory.
+    The cost is O(n L depth) for "sierpinski", O(n L) for "grid" and O(n n_bins) for "projection",
+    which needs all rows in memory.
 
     References
     ----------
@@ -184,7 +185,7 @@ class CanonicalBinning(Calibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """True if a row is excluded at each threshold, because weights differ from copies."""
+        """Whether weights differ from duplicates, because each threshold excludes a row."""
         return self.partition == "projection"
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
@@ -211,18 +212,26 @@ class CanonicalBinning(Calibrator):
         rows = sample.rows(type(self).__name__)
         u, y, weight = rows.u, rows.y, rows.weight
         # A projection excludes the rows that become thresholds, which reduces their weights.
-        kept = np.array(weight, dtype=np.float64)
+        remaining_weight = np.array(weight, dtype=np.float64)
         if self.partition == "projection":
             # Large weights cannot make more bins than there are rows.
-            n_bins = self.n_bins or max(1, int(min(kept.sum() // POINTS_PER_BIN, len(kept))))
-            cuts, kept = fit_projections(u[:], kept, self._unit_directions(n_bins - 1))
+            n_bins = self.n_bins or max(
+                1, int(min(remaining_weight.sum() // POINTS_PER_BIN, len(remaining_weight)))
+            )
+            cuts, remaining_weight = fit_projections(
+                u[:], remaining_weight, self._unit_directions(n_bins - 1)
+            )
             self.directions_, self.thresholds_ = cuts.directions, cuts.thresholds
         partition = self._partition
         self.n_bins_ = partition.n_bins
         place = np.concatenate(list(map_blocks(lambda rows: partition.assign(u[rows]), *u.shape)))
         self.is_weighted_ = sample.is_weighted
-        self.n_tied_ = int(((kept > 0) & (kept < weight)).sum())
-        self._estimate(place[kept > 0], y[kept > 0], kept[kept > 0])
+        self.n_tied_ = int(((remaining_weight > 0) & (remaining_weight < weight)).sum())
+        self._estimate(
+            place[remaining_weight > 0],
+            y[remaining_weight > 0],
+            remaining_weight[remaining_weight > 0],
+        )
 
     def _estimate(self, place: IntArray, y: IntArray, weight: FloatArray) -> None:
         self.occupied_, cell = np.unique(place, return_inverse=True)
@@ -234,7 +243,7 @@ class CanonicalBinning(Calibrator):
         self.values_ = sums / self.counts_[:, None]
 
     def _unit_directions(self, count: int) -> FloatArray:
-        """Unit vectors to project on, (count, L)."""
+        """Return unit vectors to project on, shape (count, L)."""
         if isinstance(self.directions, str) and self.directions == "random":
             rng = np.random.default_rng(as_seed(self.random_state) or 0)
             rows = rng.standard_normal((count, self.n_classes_))
@@ -282,7 +291,7 @@ class CanonicalBinning(Calibrator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes)
-            Scores of the same kind as in `fit`.
+            Scores of the type ``inputs``, as in `fit`.
 
         Returns
         -------
@@ -306,7 +315,7 @@ class CanonicalBinning(Calibrator):
         Parameters
         ----------
         alpha : float
-            Probability that the bounds fail.
+            Maximum probability that at least one of the bounds fails.
 
         Returns
         -------
@@ -315,8 +324,8 @@ class CanonicalBinning(Calibrator):
         Raises
         ------
         ValueError
-            If rows were weighted, if no bin has a row, or if the calibrator was fitted inside
-            `CalibratedClassifier` on scores of other models than the one that predicts.
+            If rows were weighted, if no bin has a row, or if `CalibratedClassifier` fitted the
+            calibrator to scores of other models than the predicting model.
 
         See Also
         --------
@@ -328,8 +337,8 @@ class CanonicalBinning(Calibrator):
         is_reliable = self.counts_ >= 1
         if not is_reliable.any():
             raise ValueError(
-                "A guarantee needs a bin with at least one calibration row, but there is none. Fit "
-                "on more rows, or use fewer bins."
+                "A guarantee needs a bin with at least one calibration row, but all bins are "
+                "empty. Fit on more rows, or use fewer bins."
             )
         n_empty = self.n_bins_ - int(is_reliable.sum())
         noun, verb = ("bin", "returns") if n_empty == 1 else ("bins", "return")

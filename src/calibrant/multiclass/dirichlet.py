@@ -57,7 +57,8 @@ class DirichletCalibration(AffineCalibrator):
     mu : float, optional
         Strength of the penalty on the intercepts, for "odir" only. If None, it equals ``lam``.
     penalty : {"odir", "l2"}, default "odir"
-        "odir" penalizes off-diagonal entries and intercepts; "l2" penalizes all entries.
+        "odir" (off-diagonal and intercept regularization) penalizes off-diagonal entries and
+        intercepts. "l2" penalizes all entries and intercepts.
     eps : float, default 1e-12
         Probabilities are clipped to [eps, 1 - eps] before their logarithm is taken, and are not
         normalized again. Logits are not clipped.
@@ -74,7 +75,7 @@ class DirichletCalibration(AffineCalibrator):
     Attributes
     ----------
     coef_ : array of shape (K, K)
-        The matrix W. Row k gives the logit of class k.
+        The matrix W. Row k determines the logit of class k.
     intercept_ : array of shape (K,)
         The intercepts b.
     lam_, mu_ : float
@@ -98,16 +99,16 @@ class DirichletCalibration(AffineCalibrator):
     ``lam=None`` follows the specification of cal_dirichlet. There are at most ``cv`` folds, and the
     rows of each class are assigned to them in their existing order. So the choice of ``lam``
     depends on the order of rows. The chosen candidate has the smallest unweighted mean of the
-    held-out log-losses of the folds; ties go to the first candidate. If the smallest class has
-    fewer than two rows, ``lam`` is 1e-3. Each fit of the grid starts from the fit with the next
-    stronger penalty.
+    held-out log-losses of the folds. If candidates tie, the first one is chosen. If the smallest
+    class has fewer than two rows, ``lam`` is 1e-3. Each fit of the grid starts from the fit with
+    the next stronger penalty.
 
     To search a grid over (lam, mu) as in Kull's experiments, use ``GridSearchCV`` of scikit-learn
     with ``calibrant.metrics.scorer("log_loss")``.
 
     Newton's method uses the exact Hessian as preconditioner for up to 21 classes, and the K
     diagonal blocks of the Hessian for more classes. A pass costs O(n K^2) time. The memory is
-    O(block + K^2), plus at most 33 MB for K^3 entries with up to 160 classes.
+    O(block + K^2). With up to 160 classes, the K^3 entries of the preconditioner add at most 33 MB.
 
     References
     ----------
@@ -179,7 +180,8 @@ class DirichletCalibration(AffineCalibrator):
         n_folds = min(self.cv, smallest)
         paths = [self._path(*fold) for fold in _cut_folds(sample, n_folds)]
         scores = np.sum([losses for losses, _ in paths], axis=0)
-        # Scores that differ by less than the tolerance of the fits are ties. Choose the first.
+        # Scores that differ by less than the tolerance of the fits are ties. Choose the first
+        # candidate.
         best = int(np.flatnonzero(scores <= scores.min() + _FOLD_TOLERANCE)[0])
         _, last = paths[-1]
         return _Choice(float(self.grid[best]), scores / n_folds, last[best])
@@ -210,7 +212,7 @@ class DirichletCalibration(AffineCalibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """True if rows are assigned to folds: a row with weight 2 cannot be in two folds."""
+        """True if rows are assigned to folds, because a row with weight 2 is only in one fold."""
         return self.lam is None
 
     @property
@@ -306,13 +308,14 @@ def _cut_folds(sample: Sample, n_folds: int) -> Iterator[tuple[Sample, Sample]]:
 
     Unused rows get weight zero, so no rows are copied.
     """
-    # Count the rows of each class before a chunk, because the assignment to folds continues there.
-    before, seen = {}, np.zeros(sample.shape[1], dtype=np.intp)
+    # Count the rows of each class before every chunk, because chunks continue the assignment to
+    # folds.
+    counts_before, count = {}, np.zeros(sample.shape[1], dtype=np.intp)
     for start, rows in sample.class_rows:
-        before[start] = seen
-        seen = seen + rows
+        counts_before[start] = count
+        count = count + rows
     for held in range(n_folds):
-        keep = partial(_keep_rows, n_folds, before, held)
+        keep = partial(_keep_rows, n_folds, counts_before, held)
         yield sample.map(partial(keep, False)), sample.map(partial(keep, True))
 
 

@@ -30,9 +30,7 @@ PENALTY_REMEDIES: Mapping[Outcome, str] = {
 
 
 class AffineCalibrator(SoftmaxCalibrator):
-    """Softmax of an affine function of scores with coefficients ``coef_``, of shape (K, K) or, if
-    ``_is_diagonal``, (K,).
-    """
+    """Base class of calibrators that return the softmax of an affine function of the scores."""
 
     coef_: FloatArray
     intercept_: FloatArray
@@ -89,13 +87,13 @@ class VectorScaling(AffineCalibrator):
 
     See Also
     --------
-    StructuredScaling : The same function with a penalty.
-    MatrixScaling : A full matrix instead of scales.
+    StructuredScaling : Vector or matrix scaling with a penalty that needs no tuning.
+    MatrixScaling : Transform the logits by a full matrix.
 
     Notes
     -----
-    The row mean is subtracted from logits first, so a constant that is added to a row changes
-    nothing. Newton's method takes passes over the data of O(n K) time.
+    The row mean is subtracted from logits first, so adding a constant to all logits of a row
+    changes nothing. Each pass of Newton's method over the data takes O(n K) time.
 
     References
     ----------
@@ -132,8 +130,8 @@ class VectorScaling(AffineCalibrator):
 class MatrixScaling(AffineCalibrator):
     r"""Transform the logits by a matrix: :math:`\mathrm{softmax}(W u + b)`, with the ODIR penalty.
 
-    Use it with many rows and few classes. Without a penalty, it overfits unless n is far above
-    :math:`K^2`.
+    Use it with many rows and few classes. Without a penalty, matrix scaling overfits unless n is
+    far above :math:`K^2`.
 
     Parameters
     ----------
@@ -152,7 +150,7 @@ class MatrixScaling(AffineCalibrator):
     Attributes
     ----------
     coef_ : array of shape (K, K)
-        The matrix W. Row k gives the logit of class k.
+        The matrix W. Row k determines the logit of class k.
     intercept_ : array of shape (K,)
         The intercepts b.
     converged_, n_iter_, objective_ : bool, int, float
@@ -160,16 +158,15 @@ class MatrixScaling(AffineCalibrator):
 
     See Also
     --------
-    DirichletCalibration : The same function of log-probabilities, with a search for ``lam``.
-    StructuredScaling : A matrix with a penalty that needs no tuning.
+    DirichletCalibration : Transform log-probabilities, and choose ``lam`` by cross-validation.
+    StructuredScaling : Matrix scaling with a penalty that needs no tuning.
 
     Notes
     -----
     The fit minimizes ``mean NLL + lam * sum_{k != l} W_kl^2 + mu * sum_k b_k^2``. The row mean is
-    subtracted from logits first.
-
-    Newton's method takes passes over the data of O(n K^2) time. The memory is O(block + K^2), plus
-    at most 33 MB for the K^3 entries of the preconditioner with up to 160 classes.
+    subtracted from logits first. ODIR stands for off-diagonal and intercept regularization. Each
+    pass of Newton's method over the data takes O(n K^2) time. The memory is O(block + K^2). With up
+    to 160 classes, the K^3 entries of the preconditioner add at most 33 MB.
 
     References
     ----------
@@ -215,7 +212,7 @@ class MatrixScaling(AffineCalibrator):
 
 
 def words_of_affine(coef: FloatArray, first: str = "") -> str:
-    """Describe a function with these coefficients. ``first`` describes earlier steps."""
+    """Describe an affine function with coefficients ``coef``. ``first`` describes earlier steps."""
     if np.ndim(coef) == 1:
         return f"The logit of each class{first} is multiplied by a factor and shifted."
     return (

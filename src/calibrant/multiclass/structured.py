@@ -22,18 +22,18 @@ from calibrant.multiclass.scaling import AffineCalibrator, words_of_affine
 class StructuredScaling(AffineCalibrator):
     r"""Transform the logits by a matrix or by scales, with a penalty that needs no tuning.
 
-    Use it with 250 rows or more if you want one formula. With few rows, the penalty keeps the
-    result near temperature scaling. With fewer rows, use `TemperatureScaling` with a prior, or
-    `AutoCalibration`.
+    Use it with 250 rows or more if you want a single formula instead of a stacked ensemble. With
+    fewer rows, use `TemperatureScaling` with a prior, or `AutoCalibration`. The fewer the rows, the
+    closer the penalty keeps the result to temperature scaling.
 
     Parameters
     ----------
     structure : {"matrix", "vector"}, default "matrix"
         "matrix" also corrects confusions between pairs of classes. "vector" fits one scale per
-        class, costs O(n K) and is the choice for more than 300 classes.
+        class, costs O(n K) and suits problems with more than 300 classes.
     center : bool, default False
-        Whether to subtract the row mean from ``log q`` before the transformation. This is better
-        for "matrix" if n is below about :math:`K^2`, and slightly worse with many rows.
+        Whether to subtract the row mean from ``log q`` before the transformation. Centering is
+        better for "matrix" if n is below about :math:`K^2`, and slightly worse with many rows.
     prior_scale : float, optional
         Standard deviation of a Gaussian prior on log T around 0, as in `TemperatureScaling`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -75,8 +75,8 @@ class StructuredScaling(AffineCalibrator):
     separable data have a finite optimum. No class gets the probability zero. n is the sum of the
     weights.
 
-    In 940 cases of other data sets, the matrix sometimes increased the test log-loss by more than
-    0.005. This happened in 50% of the cases with 30 rows, 40% with 60 rows and 20% with 120 rows.
+    In 940 cases on other data sets, "matrix" sometimes increased the test log-loss by more than
+    0.005. The share of such cases was 50% with 30 rows, 40% with 60 rows and 20% with 120 rows.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Temperature scaling, and its mixture with the uncalibrated and the uniform forecast."""
+"""Temperature scaling, and its mixture with the original and the uniform probabilities."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ from calibrant.base.fitted import TEMPERATURE, FittedValue
 from calibrant.base.references import GUO_2017, ZHANG_2020
 
 _MAX_GATHERED_ROWS = 2**18
-"""Maximum number of rows whose likelihoods under the three members are gathered in one process (6
-MB)."""
+"""Maximum number of rows whose likelihoods are gathered in one process. They take 6 MB."""
 
 
 class TemperatureScaling(SoftmaxCalibrator):
@@ -74,25 +73,24 @@ class TemperatureScaling(SoftmaxCalibrator):
 
     Notes
     -----
-    u are the logits, or the logarithms of the probabilities. The log-loss is convex in 1/T.
-    Newton's method in log T, safeguarded by a bracket, takes two to five passes over the data. Each
-    pass costs O(n K) time and O(block) memory.
+    The scores u are the logits, or the logarithms of the probabilities. The log-loss is convex in
+    1/T. Newton's method in log T, safeguarded by a bracket, takes two to five passes over the data.
+    Each pass costs O(n K) time and O(block) memory.
 
     Clipping matters for confident networks. For example, 56% of the probabilities of a DenseNet are
     below 1e-12, and its temperature is 2.88 from logits and 2.85 from probabilities.
 
     A warning counts the rows whose true class has the score zero or -inf, because these rows
     increase the temperature. If a service returns only the highest scores, the other classes are
-    not impossible. Replace -inf by the smallest known score of the row, in `fit` and in
-    `predict_proba`::
+    not impossible. In `fit` and in `predict_proba`, replace -inf by the smallest finite score of
+    the row::
 
-        known = np.where(np.isneginf(z), np.inf, z).min(axis=1, keepdims=True)
-        z = np.maximum(z, known)
+        smallest = np.where(np.isneginf(z), np.inf, z).min(axis=1, keepdims=True)
+        z = np.maximum(z, smallest)
 
     `calibrant.TopScores` contains the top m of K classes, and a fit costs O(n m). The tail mass is
-    spread over the other classes as a power of the rank. With the top 20, the temperature agrees
-    with that of all scores within 0.001 on data sets of 100 and 1,000 classes. See
-    :doc:`/howto/top-scores`.
+    spread over the other classes as a power of the rank. On data sets of 100 and 1,000 classes, the
+    top 20 scores changed the temperature by less than 0.001. See :doc:`/howto/top-scores`.
 
     References
     ----------
@@ -194,7 +192,7 @@ def _tail(top: TopScores) -> Tail | None:
 def _rows_inside(data: TopSample) -> Any:
     """Return the rows whose true class is among the top m.
 
-    Without tail mass, only these are used.
+    If the tail mass is unknown, the fit uses only these rows.
     """
     rows = np.flatnonzero(data.is_inside & (data.weight > 0))
     if not len(rows):
@@ -239,7 +237,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
 
     See Also
     --------
-    TemperatureScaling : The temperature alone.
+    TemperatureScaling : Divide the logits by one temperature, without a mixture.
 
     Notes
     -----
@@ -249,7 +247,8 @@ class EnsembleTemperatureScaling(BaseCalibrator):
 
     References
     ----------
-    Zhang, Kailkhura & Han (2020), Mix-n-Match, arXiv:2003.07329 (there by mean squared error).
+    Zhang, Kailkhura & Han (2020), Mix-n-Match, arXiv:2003.07329 (the authors minimize the mean
+    squared error).
 
     Examples
     --------
@@ -293,13 +292,13 @@ class EnsembleTemperatureScaling(BaseCalibrator):
 
     def _fit_mixture(self, sample: Sample) -> Solution:
         if sample.shape[0] > _MAX_GATHERED_ROWS:
-            # For rows in memory, likelihoods are kept between passes. Otherwise each pass computes
-            # them again.
+            # For rows in memory, the likelihoods are stored between passes. For other rows, each
+            # pass computes the likelihoods again.
             store = sample.block_store()
             solution = search_mixture(3, lambda w: sample.sum(partial(self._sums_at, w, store)))
             if solution.converged:
                 return solution
-        # The search that sees all rows also converges if a weight is tiny or rounding dominates.
+        # The search over gathered rows also converges if a weight is tiny or rounding dominates.
         blocks = sample.sum(self._gather_likelihoods)
         likelihood, weight = (np.concatenate(column) for column in zip(*blocks, strict=True))
         return mixture_weights(likelihood, weight)
@@ -307,7 +306,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     def _sums_at(
         self, w: FloatArray, store: dict[int, FloatArray] | None, block: RowBlock
     ) -> MixtureSums:
-        """The sums that the search for the weights needs, at the weights ``w``."""
+        """Return the sums that the search needs at the weights ``w``."""
         likelihood = None if store is None else store.get(block.start)
         if likelihood is None:
             likelihood = self._likelihoods(block)
@@ -319,13 +318,13 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         return [(self._likelihoods(block), block.weight)]
 
     def _likelihoods(self, block: RowBlock) -> FloatArray:
-        """The probability that each member assigns to the true classes of a block, (m, 3)."""
+        """Return the probability of the true class under each of the three members, (m, 3)."""
         members = self._log_members(block.u)
         likelihoods: FloatArray = np.exp(members[:, np.arange(len(block.y)), block.y].T)
         return likelihoods
 
     def _log_members(self, u: FloatArray) -> FloatArray:
-        """Log-probabilities of the three members, (3, m, K)."""
+        """Return tempered, original and uniform log-probabilities, (3, m, K)."""
         return np.stack(
             [
                 log_softmax(u / self.temperature_),

@@ -1,26 +1,26 @@
 """Types of calibration ("notions"), which select binary problems of a prediction.
 
-A multiclass prediction makes claims, such as "class l has probability 0.8". Every claim is a binary
-problem with a score in [0, 1] and an outcome in {0, 1}. A notion selects the claims for metrics,
-calibrators, tests, guarantees and plots (Gupta & Ramdas 2022, Table 1 and Algorithm 5). Pass its
-name as ``notion=``.
+A *claim* is a statement of a multiclass prediction about a binary event, such as "class l has
+probability 0.8". Every claim has a score in [0, 1] and an outcome in {0, 1}. A *notion* selects the
+claims for metrics, calibrators, tests, guarantees and plots (Gupta & Ramdas 2022, Table 1 and
+Algorithm 5). Pass the name of a notion as ``notion=``.
 
 ====================== ======================================================= =====================
 notion                 claims                                                  source
 ====================== ======================================================= =====================
 ``"confidence"``       the predicted class is correct, with the confidence     Guo 2017; Kull, eq. 3
-``"top-label"``        the same, one claim per predicted class                 Gupta & Ramdas, eq. 2
-``"class-wise"``       one per class: the true class is l                      Kull, eq. 2
-``"class-3"``          the true class is that of column 3                      as above
-``"class-owl"``        the true class is the one with this name                as above
+``"top-label"``        as "confidence", with one claim per predicted class     Gupta & Ramdas, eq. 2
+``"class-wise"``       the true class is l, with one claim per class           Kull, eq. 2
+``"class-3"``          the true class is the class of column 3                 as above
+``"class-owl"``        the true class is the class named "owl"                 as above
 ``"rank-2"``           the class with the second highest score is correct      Gupta, eq. 3, 4
-``"rank-2-label"``     the same, one claim per class of that rank              as above
+``"rank-2-label"``     as "rank-2", with one claim per class of that rank      as above
 ``"within-top-2"``     the true class is among the 2 with the highest scores   Gupta, eq. 5
 ``"top-3-confidence"`` ranks 1 to 3, one claim each                            Gupta & Ramdas, eq. 6
 ``"top-3-label"``      ranks 1 to 3, each with one claim per predicted class   Gupta & Ramdas, eq. 7
 ``"cumulative"``       ordered classes: at most class k, for each k < K - 1    Murphy 1971
 ``"at-most-3"``        ordered classes: at most the class of column 3          as above
-``"canonical"``        the whole vector, which is no binary problem            Kull, eq. 1
+``"canonical"``        the whole vector, which is not a binary problem         Kull, eq. 1
 ====================== ======================================================= =====================
 
 To define your own notion, write a subclass of `Notion`. Functions accept an instance in place of a
@@ -119,9 +119,9 @@ _NAMES: dict[Any, Notion] = {
 
 
 def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
-    """Return the notion with this name. A `Notion` is returned unchanged.
+    """Return the notion with a name.
 
-    A dict of sets of classes gives a `SetNotion`.
+    A `Notion` is returned unchanged, and a dict of sets of classes is converted to a `SetNotion`.
     "canonical", the calibration of whole vectors, is accepted only if ``vectors`` is true.
 
     See Also
@@ -133,10 +133,10 @@ def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
     >>> as_notion("top-3-label").n_quantities(10)
     3
     """
-    chosen = notion if isinstance(notion, Notion) else _named(notion)
-    if not (chosen.is_binary or vectors):
-        raise no_claims(chosen)
-    return chosen
+    kind = notion if isinstance(notion, Notion) else _named(notion)
+    if not (kind.is_binary or vectors):
+        raise no_claims(kind)
+    return kind
 
 
 def is_named(notion: Notion) -> bool:
@@ -151,7 +151,7 @@ def _named(name: Any) -> Notion:
     if isinstance(name, Mapping):
         return SetNotion(name)
     if not isinstance(name, str):
-        raise ValueError(f"unknown notion {name!r}; valid notions are {VALID}, or a Notion.")
+        raise ValueError(f"Unknown notion {name!r}. Valid notions are {VALID}, or a Notion.")
     if name in _NAMES:
         return _NAMES[name]
     for pattern, make in _PATTERNS:
@@ -166,12 +166,13 @@ def _named(name: Any) -> Notion:
             return make(number)
     if name.startswith(PREFIX):
         return SetNotion.parse(name)
-    # Check the patterns first: "class-3" is a column, and any other text is the name of a class.
+    # The patterns were checked first, because "class-3" is a column. Other text is the name of a
+    # class.
     if name.startswith(_CLASS_PREFIX) and name != _CLASS_PREFIX:
         return NamedClassNotion(name.removeprefix(_CLASS_PREFIX))
-    near = get_close_matches(name, _NAMES, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"unknown notion {name!r}; {hint}valid notions are {VALID}.")
+    matches = get_close_matches(name, _NAMES, n=1)
+    hint = f" Did you mean {matches[0]!r}?" if matches else ""
+    raise ValueError(f"Unknown notion {name!r}.{hint} Valid notions are {VALID}.")
 
 
 def __dir__() -> list[str]:

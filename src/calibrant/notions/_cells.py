@@ -1,15 +1,15 @@
-r"""Binary problems of chunked rows: sums over all rows, and a summary of each claim in cells.
+r"""Binary problems of chunked rows, summarized by sums over cells of scores.
 
-If scores must be sorted, rows are counted in cells of scores. Cells are right-closed and the same
-for all data, so summaries can be added and do not depend on the chunks. The ends of N cells are
-evenly spaced in :math:`\log \frac{s + a}{1 - s + a}` with :math:`a = 10^{-6}`. Two scores of a cell
-differ by less than
+If scores must be sorted, rows are counted in cells of scores instead. Cells are right-closed and
+equal for all data. So summaries can be added and do not depend on the chunks. The ends of N cells
+are evenly spaced in :math:`\log \frac{s + a}{1 - s + a}` with :math:`a = 10^{-6}`. Two scores of a
+cell differ by less than
 
 .. math:: 1.01\, h\, (s + a)(1 - s + a), \qquad h = 27.7 / N,
 
 which is at most 0.0009 for the 8,192 cells per claim that are used for up to 6 claims. All rows of
 a cell get its mean score. Cumulative scores and outcomes at the end of a cell are therefore exact.
-Within a cell, they are accurate up to the share of its rows.
+Within a cell, the error is at most the share of the rows in the cell.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from calibrant.notions._notion import Notion
 
 MOST_CELLS, ALL_CELLS, LEAST_CELLS = 2**13, 3 * 2**14, 2**8
-"""Maximum number of cells per claim, of all claims together, and minimum per claim."""
+"""Maximum number of cells per claim, total number of cells, and minimum number per claim."""
 
 _SOFT = 1e-6
 """Scores closer to 0 or 1 than this distance are in one or two cells."""
@@ -63,7 +63,7 @@ class ScoreCells:
 
 
 def n_cells_of(n_claims: int) -> int:
-    """Number of cells per claim if there are ``n_claims`` claims."""
+    """Return the number of cells per claim if there are ``n_claims`` claims."""
     return int(np.clip(ALL_CELLS // n_claims, LEAST_CELLS, MOST_CELLS))
 
 
@@ -73,15 +73,15 @@ def note_on_cells(n_claims: int) -> str:
     # Largest relative change of the odds within a cell.
     width = float(np.expm1(2.0 * ScoreCells(1).reach / n_cells))
     return (
-        f"Rows were counted in {n_cells:,} cells of scores per claim instead of being sorted. A "
-        f"score s is replaced by one that differs by less than {width:.3g} s (1 - s), at most "
-        f"{width / 4:.3g}. There are no more bins than cells."
+        f"Rows were counted in {n_cells:,} cells of scores per claim instead of being sorted. "
+        f"Cells change a score s by less than {width:.3g} s (1 - s), at most {width / 4:.3g}. "
+        "There are no more bins than cells."
     )
 
 
 @dataclass(frozen=True)
 class ChunkedClaims(Claims):
-    """Binary problems of chunked rows: sums over all rows, and each claim as cells of scores.
+    """Binary problems of chunked rows, with sums over all rows and claims as cells of scores.
 
     ``cuts`` are ends of cells, so no cell has a cut in its interior.
     """
@@ -91,7 +91,7 @@ class ChunkedClaims(Claims):
     cuts: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # Other processes add up their own chunks, so neither data nor cached sums are sent.
+        # Every process sums the rows of its own chunks, so neither data nor cached sums are sent.
         state = {**super().__getstate__(), "sample": None}
         state.pop("_cells", None)
         return state
@@ -120,10 +120,9 @@ class ChunkedClaims(Claims):
 
     @cached_property
     def _cells(self) -> tuple[ScoreCells, FloatArray]:
-        """Cells, and sums per claim and cell, (5, n_claims, N).
+        """Return cells, and sums per claim and cell, (5, n_claims, N).
 
-        The sums are those of weights, scores, positive outcomes, numbers of rows and squared
-        weights.
+        The five sums are over weights, scores, positive outcomes, rows and squared weights.
         """
         assert self.sample is not None
         cells = ScoreCells(n_cells_of(self.n_claims), self.cuts)
@@ -155,14 +154,17 @@ class ChunkedClaims(Claims):
 
 
 def chunked_claims(notion: Notion, sample: Sample, cuts: FloatArray | None = None) -> ChunkedClaims:
-    """Claims of a bound notion about chunked probabilities."""
+    """Return the claims of a bound notion about chunked probabilities."""
     n_rows, n_classes = sample.shape
     size = n_rows, notion.n_quantities(n_classes), notion.n_labels(n_classes)
     return ChunkedClaims(*size, _weight_of(sample), _no_rows, n_classes, notion, sample, cuts)
 
 
 def _weight_of(sample: Sample) -> FloatArray:
-    """Return an array with the sum of all weights: unit weights without memory, or one number."""
+    """Return an array that sums to the total weight.
+
+    The array contains unit weights that take no memory, or a single number.
+    """
     if sample.is_weighted or sample.n_rows < sample.shape[0]:
         return np.array([sample.total])
     return np.broadcast_to(np.float64(1.0), (sample.shape[0],))
@@ -170,8 +172,8 @@ def _weight_of(sample: Sample) -> FloatArray:
 
 def _no_rows(rows: slice) -> ClaimBlock:
     raise TypeError(
-        "This operation needs all rows in memory, but the scores are read in chunks. Load them "
-        "first, for example with X.compute(), or pass a sample of the rows."
+        "This operation needs all rows in memory, but the scores are read in chunks. Load the "
+        "rows first, for example with X.compute(), or pass a sample of the rows."
     )
 
 
@@ -184,8 +186,8 @@ def claim_of_cells(
     count = np.concatenate([weight[used] - hits[used], hits[used]])
     outcome = np.repeat([False, True], len(used))
     rows = np.flatnonzero(count > 0)
-    both = np.concatenate([mean, mean])[rows], outcome[rows], count[rows]
-    return Claim(index, slice(None), *both, np.concatenate([ends[used]] * 2)[rows])
+    columns = np.concatenate([mean, mean])[rows], outcome[rows], count[rows]
+    return Claim(index, slice(None), *columns, np.concatenate([ends[used]] * 2)[rows])
 
 
 def _restore_decimals(mean: FloatArray) -> FloatArray:
@@ -194,7 +196,7 @@ def _restore_decimals(mean: FloatArray) -> FloatArray:
     A mean slightly below or above the decimal could be on the wrong side of a step.
     """
     decimal = np.round(mean, 12)
-    # Sums of many tied scores lose a few bits: 16 units in the last place.
+    # Sums of many tied scores lose a few bits, so accept an error of 16 units in the last place.
     return np.where(np.abs(decimal - mean) <= 16.0 * np.spacing(mean), decimal, mean)
 
 
@@ -222,6 +224,6 @@ def _cell_sums(
     if not is_weighted:  # weights are 0 or 1, so the sum of squares is not needed
         return np.array(sums, dtype=np.float64)
     rows = np.bincount(cell[weight > 0].ravel(), minlength=n_cells)
-    each = np.broadcast_to(weight[:, None] ** 2, cell.shape)
-    squares = np.bincount(cell.ravel(), each.ravel(), n_cells)
+    squared_weight = np.broadcast_to(weight[:, None] ** 2, cell.shape)
+    squares = np.bincount(cell.ravel(), squared_weight.ravel(), n_cells)
     return np.array([*sums, rows, squares], dtype=np.float64)

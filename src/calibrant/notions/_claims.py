@@ -1,4 +1,4 @@
-"""Claims: the binary problems of some data, in blocks of rows or one whole claim at a time."""
+"""The binary problems (claims) of some data, in blocks of rows or one whole claim at a time."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ClaimBlock(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """One binary problem: its index, its rows in the data, scores, outcomes and weights.
+    """One binary problem, with its index, its rows in the data, scores, outcomes and weights.
 
     See Also
     --------
@@ -100,13 +100,13 @@ class Claim:
     outcome: AnyArray
     weight: FloatArray
     ends: FloatArray | None = None
-    """If rows were counted in cells of scores, the upper end of the cell of each entry."""
+    """Upper end of the cell of each entry, if rows were counted in cells of scores."""
     is_counted_weighted: bool = False
-    """If rows were counted, whether any of them had a weight other than 0 and 1."""
+    """Whether any row had a weight other than 0 and 1, if rows were counted in cells."""
     cell_rows: FloatArray | None = None
-    """If weighted rows were counted, the number of rows in the cell of each entry."""
+    """Number of rows in the cell of each entry, if weighted rows were counted in cells."""
     squares: FloatArray | None = None
-    """If rows were counted, the sum of the squared weights of each entry."""
+    """Sum of the squared weights of each entry, if rows were counted in cells."""
 
     @property
     def hits(self) -> FloatArray:
@@ -126,7 +126,7 @@ class Claim:
 
 
 def share_rows(claims: Sequence[Claim]) -> bool:
-    """Whether all claims are about the same rows, so they can be fitted together."""
+    """Return whether all claims are about the same rows, so they can be fitted together."""
     return all(claim.weight is claims[0].weight for claim in claims)
 
 
@@ -140,23 +140,23 @@ def stack_claims(claims: Sequence[Claim]) -> tuple[FloatArray, FloatArray, Float
 
 @dataclass(frozen=True)
 class Claims:
-    """All binary problems that a type of calibration makes of some data.
+    """All binary problems of some data for a type of calibration.
 
-    ``select(rows)`` returns those of a block of rows. Iteration yields whole claims (`Claim`) in
-    the order of their index, and needs memory for a few columns of scores at a time.
+    ``select(rows)`` returns the claims of a block of rows. Iteration yields whole claims (`Claim`)
+    in the order of their index, and needs memory for a few columns of scores at a time.
     """
 
     n_rows: int
     n_quantities: int
     n_labels: int
     weight: FloatArray
-    """Weights of all rows; for chunked rows an array with the same sum."""
+    """Weights of all rows. For chunked rows, an array with the same sum."""
     select: Callable[[slice], ClaimBlock]
     n_columns: int
     """Number of columns of the data, which determines the cost of a block."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs to add up a chunk, without the data."""
+        """Return the state that another process needs to sum over a chunk, without the data."""
         return {**vars(self), "select": None, "weight": np.empty(0)}
 
     @property
@@ -170,7 +170,7 @@ class Claims:
         return int(np.count_nonzero(self.weight))
 
     def check_distinct(self, reason: str) -> None:
-        """Raise with ``reason`` if whole claims do not contain the distinct scores of rows."""
+        """Raise TypeError with ``reason`` if claims do not contain the distinct scores of rows."""
 
     @property
     def n_claims(self) -> int:
@@ -219,8 +219,8 @@ class Claims:
     def batches(self, elements: int) -> Iterator[list[Claim]]:
         """Yield lists of claims that are fitted together.
 
-        With one claim per label, a list contains the claims of one quantity. Otherwise, it contains
-        as many claims as have ``elements`` scores.
+        With one claim per label, a list contains the claims of one quantity. Otherwise, a list
+        contains as many claims as have ``elements`` scores in total.
         """
         if self.n_labels > 1:
             for _, claims in groupby(self, key=lambda claim: claim.index // self.n_labels):
@@ -268,7 +268,8 @@ class Claims:
         if self.n_labels == 1:
             yield Claim(quantity, slice(None), score, outcome, self.weight)
             return
-        # One sort gives the rows of all labels, each in the order of the data.
+        # A single stable sort groups the rows by label, and keeps the order of the data in each
+        # group.
         order = np.argsort(label, kind="stable")
         ends = np.searchsorted(label[order], np.arange(self.n_labels + 1))
         for label_code in range(self.n_labels):
@@ -349,7 +350,7 @@ def predictions_for(
     *,
     inputs: str = "proba",
 ) -> Predictions:
-    """Check the arguments of a user as the notion requires, and return probabilities.
+    """Check the arguments of a user for a notion, and return probabilities, labels and weights.
 
     Rows must sum to one unless `Notion.sums_to_one` is false.
     """
@@ -369,27 +370,32 @@ def _reported_claims(
     classes: LabelsLike | None,
     y_pred: LabelsLike,
 ) -> tuple[Claims, AnyArray]:
-    """Claims of reported labels. Without ``classes``, the labels that occur are the classes."""
-    truth, reported, score = as_array(y_true), as_array(y_pred), as_array(y_prob).astype(np.float64)
-    if score.shape != reported.shape or score.ndim not in (1, 2):
+    """Return claims of reported labels. By default, the classes are all labels that occur."""
+    true_labels, reported_labels, score = (
+        as_array(y_true),
+        as_array(y_pred),
+        as_array(y_prob).astype(np.float64),
+    )
+    if score.shape != reported_labels.shape or score.ndim not in (1, 2):
         raise ValueError(
             f"If y_pred is passed, y_prob must be the probability of each reported label, but "
-            f"y_prob has shape {score.shape} and y_pred {reported.shape}. Pass both outputs of "
-            f"predict_top: y_pred, y_prob = calibrator.predict_top(X)."
+            f"y_prob has shape {score.shape} and y_pred {reported_labels.shape}. Pass both outputs "
+            f"of predict_top: y_pred, y_prob = calibrator.predict_top(X)."
         )
-    check_same_length(y_true=truth, y_pred=reported)
+    check_same_length(y_true=true_labels, y_pred=reported_labels)
     if not ((score >= 0) & (score <= 1)).all():
         raise ValueError(
             f"If y_pred is passed, y_prob must be probabilities in [0, 1], got values from "
-            f"{score.min():g} to {score.max():g}. Pass both outputs of predict_top."
+            f"{score.min():g} to {score.max():g}. Pass both outputs of predict_top: "
+            f"y_pred, y_prob = calibrator.predict_top(X)."
         )
     names = (
-        np.unique(np.concatenate([truth, reported.ravel()]))
+        np.unique(np.concatenate([true_labels, reported_labels.ravel()]))
         if classes is None
         else as_array(classes)
     )
-    y, _ = encode_labels(truth, len(names), names)
-    label, _ = encode_labels(reported.ravel(), len(names), names)
+    y, _ = encode_labels(true_labels, len(names), names)
+    label, _ = encode_labels(reported_labels.ravel(), len(names), names)
     shape, weight = (len(y), -1), check_weight(sample_weight, len(y))
     claims = notion.reported(score.reshape(shape), label.reshape(shape), y, weight, len(names))
     return claims, names

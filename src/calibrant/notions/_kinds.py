@@ -1,4 +1,4 @@
-"""The types of calibration of the literature, which `calibrant.notions.as_notion` makes by name."""
+"""Types of calibration of the literature, which `calibrant.notions.as_notion` returns by name."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class RankNotion(Notion):
     Parameters
     ----------
     ranks : tuple of int, default (1,)
-        One rank, or the ranks 1 to k.
+        A single rank, or the ranks 1 to k.
     by_label : bool, default False
         Whether there is one claim per label.
 
     See Also
     --------
     calibrant.notions.as_notion : Return the notion with a name.
-    WithinTopNotion : One claim about several ranks.
+    WithinTopNotion : A single claim about several ranks.
     """
 
     ranks: tuple[int, ...] = (1,)
@@ -44,8 +44,8 @@ class RankNotion(Notion):
         if len(ranks) > 1 and ranks != tuple(range(1, len(ranks) + 1)):
             raise ValueError(
                 f"ranks must be a single rank or the ranks 1 to k without a gap, got {ranks}. Pass "
-                f"RankNotion(({ranks[-1]},)) for that rank alone, or "
-                f"as_notion('top-{max(ranks)}-confidence') for all ranks up to it."
+                f"RankNotion(({ranks[-1]},)) for a single rank, or "
+                f"as_notion('top-{max(ranks)}-confidence') for all ranks."
             )
         object.__setattr__(self, "ranks", ranks)
 
@@ -118,16 +118,16 @@ class RankNotion(Notion):
 
 @dataclass(frozen=True)
 class ClassNotion(Notion):
-    """Claims about all classes ("class-wise"), or about one ("class-<k>").
+    """Claims about all classes ("class-wise"), or about one class ("class-<k>").
 
     Parameters
     ----------
     column : int, optional
-        Column of the class. By default, there is a claim for each class.
+        Column of the class. By default, there is one claim per class.
 
     See Also
     --------
-    NamedClassNotion : Claim about the class with a name.
+    NamedClassNotion : Claim about a class that is given by its name.
     CumulativeNotion : Claims about ordered classes.
     """
 
@@ -179,7 +179,7 @@ class ClassNotion(Notion):
 
 @dataclass(frozen=True)
 class NamedClassNotion(Notion):
-    """Claim about the class with a name. `bound` finds its column.
+    """Claim about a class that is given by its name. `bound` finds the column of the class.
 
     Parameters
     ----------
@@ -272,7 +272,9 @@ class WithinTopNotion(Notion):
 
 @dataclass(frozen=True)
 class CanonicalNotion(Notion):
-    """The whole vector, which is not a binary problem. Only some functions accept it.
+    """Calibration of the whole vector, which is not a binary problem.
+
+    Only some functions accept this notion.
 
     See Also
     --------
@@ -291,9 +293,9 @@ class CanonicalNotion(Notion):
 
 
 def no_claims(notion: Notion) -> ValueError:
-    """Raise an error for functions that need binary claims."""
+    """Return the error of functions that need binary claims."""
     return ValueError(
-        f"notion {notion.name!r} is about whole vectors and makes no binary claims. Pass one of "
+        f"notion {notion.name!r} is about whole vectors and has no binary claims. Pass one of "
         f"{VALID}."
     )
 
@@ -318,10 +320,10 @@ def _no_hits() -> IntArray:
 
 
 def _hits(y: IntArray, n_rows: int, n_classes: int) -> IntArray:
-    """Places of the true labels; ``y`` are column codes, or zeros and ones of several labels."""
+    """Return flat indices of true labels. ``y`` are column numbers, or zeros and ones per label."""
     return np.arange(n_rows) * n_classes + y if y.ndim == 1 else np.flatnonzero(y)
 
 
 def _hits_of(y: IntArray, column: int) -> IntArray:
-    """Rows for which the label of a column is true."""
+    """Return the rows for which the label of a column is true."""
     return np.flatnonzero(y == column if y.ndim == 1 else y[:, column])

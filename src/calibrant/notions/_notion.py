@@ -1,8 +1,8 @@
 """Base class of the types of calibration, which select claims and describe them.
 
 To define your own type, subclass `Notion` and write ``name``, ``n_quantities`` and ``select``. All
-other methods have defaults for claims about a set of classes, which ``members`` returns. Only the
-notion defines the names of claims, the text of a guarantee and how
+other methods have defaults for claims about a set of classes, which ``members`` returns. A notion
+also defines the names of claims, their text in guarantees, and how
 `MulticlassToBinary.predict_proba` fills a row.
 """
 
@@ -35,9 +35,9 @@ COMPARES_FREQUENCY = f"{COMPARES} the predicted probability and the observed fre
 class Notion(ABC):
     """Base class of the types of calibration, which select claims of a prediction.
 
-    A notion selects J *quantities* per row (columns of scores). Each quantity is one claim, or K
-    claims if the notion splits by label. Claim ``j * L + l`` is quantity j with label l, where L is
-    K or 1.
+    A claim is a binary event with a predicted probability. A notion selects J *quantities* per row,
+    which are columns of scores. Each quantity has L claims: L = K if the notion splits by label,
+    else L = 1. Claim ``j * L + l`` is about quantity j and label l.
 
     See Also
     --------
@@ -71,7 +71,7 @@ class Notion(ABC):
 
     @property
     def title(self) -> str:
-        """Description for readers who do not know the name."""
+        """Description of the notion for readers who do not know its name."""
         return self.name
 
     @property
@@ -91,7 +91,7 @@ class Notion(ABC):
 
     @property
     def claims_are_rows(self) -> bool:
-        """Whether there is one claim per class, so the claims are a row of probabilities."""
+        """Whether there is one claim per class, so the scores are a row of probabilities."""
         return False
 
     @property
@@ -101,15 +101,15 @@ class Notion(ABC):
 
     @property
     def claims_are_running_sums(self) -> bool:
-        """Whether claim k is the sum of the columns up to k, for each class except the last.
+        """Whether claim k is about the sum of the columns up to k, for each class but the last.
 
-        In this case, the differences of the claims are a row of probabilities.
+        In this case, the differences between consecutive scores are a row of probabilities.
         """
         return False
 
     @property
     def keeps_top(self) -> bool:
-        """Whether filled rows keep the predicted class, because the first claim is about it."""
+        """Whether filled rows keep the predicted class, which the first claim is about."""
         return False
 
     @property
@@ -130,7 +130,7 @@ class Notion(ABC):
         return "predicted probability", "observed frequency"
 
     def n_labels(self, n_classes: int) -> int:
-        """Number of claims per quantity (L)."""
+        """Return the number of claims per quantity (L)."""
         return n_classes if self.splits_by_label else 1
 
     def members(self, quantity: int, n_classes: int) -> Sequence[int] | None:
@@ -138,15 +138,15 @@ class Notion(ABC):
         return None
 
     def ranks_of(self, quantity: int, n_classes: int) -> range | None:
-        """Return the ranks, from 1, whose scores a quantity sums, or None if it is no such sum."""
+        """Return the ranks (from 1) whose scores a quantity sums, or None if there are none."""
         return None
 
     def column_of(self, claim: int, n_classes: int) -> int | None:
-        """Return the column that a claim is about, or None if it is not the same in all rows."""
+        """Return the column that a claim is about, or None if the column differs between rows."""
         return claim % n_classes if self.splits_by_label else None
 
     def claim_name(self, claim: int, classes: Labels) -> str:
-        """Short name of a claim for titles and tables."""
+        """Return a short name of a claim for titles and tables."""
         column, members = self._subject(claim, len(classes))
         if column is not None:
             return self._numbered(f"class {classes[column]}", claim, len(classes))
@@ -155,7 +155,7 @@ class Notion(ABC):
         return self._numbered(self.name, claim, len(classes))
 
     def claim_text(self, claim: int, classes: Labels) -> str:
-        """Name of a claim in the sentences of a guarantee."""
+        """Return the name of a claim for the sentences of a guarantee."""
         column, members = self._subject(claim, len(classes))
         if column is not None:
             return self._numbered(class_text(classes[column]), claim, len(classes))
@@ -164,17 +164,16 @@ class Notion(ABC):
         return self._numbered(f"'{self.name}'", claim, len(classes))
 
     def caption(self, claim: int, classes: Labels) -> str:
-        """Caption of the diagram of a claim."""
+        """Return the caption of the diagram of a claim."""
         return f"{COMPARES_FREQUENCY} {self.claim_name(claim, classes)}."
 
     def claim_names(self, classes: Labels) -> tuple[str, ...]:
-        """Short names of all claims, in the order of their index."""
+        """Return the short names of all claims, in the order of their index."""
         n_claims = self.n_quantities(len(classes)) * self.n_labels(len(classes))
         return tuple(self.claim_name(claim, classes) for claim in range(n_claims))
 
     def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
-        """Return rows (m, K) with the calibrated ``claims`` that were selected from the rows
-        ``proba``.
+        """Fill the rows ``proba`` with their calibrated ``claims``, and return rows (m, K).
 
         A claim about a label becomes the entry of its column. A claim about a set scales the
         members of the set. The other entries of a row are rescaled, so the row sums to one. If the
@@ -234,7 +233,7 @@ class Notion(ABC):
         return chunked_claims(self, sample, cuts)
 
     def top_claims(self, sample: TopSample) -> Claims:
-        """Return the claims of all rows of top scores, for notions of ranks."""
+        """Return the claims of all rows of top scores. The notion must be about ranks."""
         return top_claims(self, sample)
 
     def reported(
@@ -256,7 +255,7 @@ class Notion(ABC):
         return Claims(len(y), score.shape[1], self.n_labels(n_classes), weight, select, n_classes)
 
     def _subject(self, claim: int, n_classes: int) -> tuple[int | None, Sequence[int] | None]:
-        """Column, or set of columns, that a claim is about."""
+        """Return the column, or the set of columns, that a claim is about."""
         quantity = claim // self.n_labels(n_classes)
         return self.column_of(claim, n_classes), self.members(quantity, n_classes)
 

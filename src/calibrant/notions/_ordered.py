@@ -22,12 +22,13 @@ class CumulativeNotion(Notion):
     Parameters
     ----------
     column : int, optional
-        Last column of the sum. By default, there is one claim for each column except the last.
+        Last column of the sum. By default, there is one claim for each column except the last
+        column.
 
     See Also
     --------
     ClassNotion : Claims about classes without an order.
-    calibrant.metrics.ranked_probability_score : Proper score of ordered classes.
+    calibrant.metrics.ranked_probability_score : Proper score for ordered classes.
     """
 
     column: int | None = None

@@ -13,40 +13,39 @@ from calibrant._typing import FloatArray, IntArray
 def complete_rows(proba: FloatArray, label: IntArray, claimed: FloatArray) -> FloatArray:
     """Return rows on the simplex with ``claimed`` (m, r) at the columns ``label`` (m, r).
 
-    The other entries keep the proportions of ``proba``. Claims are scaled down together if their
-    sum exceeds one, and up if there are no other columns.
+    The other entries keep the proportions of ``proba``. If the claims of a row sum to more than
+    one, they are scaled down. If there are no other columns, they are also scaled up.
 
     >>> complete_rows(np.array([[0.5, 0.3, 0.2]]), np.array([[0]]), np.array([[0.8]])).round(2)
     array([[0.8 , 0.12, 0.08]])
     """
     total = claimed.sum(axis=1, keepdims=True)
-    # If all columns are claimed, no other column can make up for a sum different from one.
+    # If claims determine all columns, no other column can compensate for a sum different from
+    # one.
     is_whole_row = label.shape[1] == proba.shape[1]
     claimed = normalized(claimed) if is_whole_row else claimed / np.maximum(total, 1.0)
     others = np.array(proba)
     np.put_along_axis(others, label, 0.0, axis=1)
     mass = others.sum(axis=1)
     others /= np.where(mass > 0, mass, 1.0)[:, None]
-    others[mass == 0] = 1.0 / max(
-        1, proba.shape[1] - label.shape[1]
-    )  # there are no proportions, so spread the mass evenly
+    # If all other entries are zero, they have no proportions, so spread the mass evenly.
+    others[mass == 0] = 1.0 / max(1, proba.shape[1] - label.shape[1])
     others *= np.maximum(1.0 - total, 0.0)
     np.put_along_axis(others, label, claimed, axis=1)
     return others
 
 
 BELOW = 1 - 1e-6
-"""Factor that keeps other entries below that of the top class, also after rounding to float32."""
+"""Factor that keeps other entries below the top entry, even after rounding to float32."""
 
 
 def keep_top(rows: FloatArray, top: IntArray, label: IntArray) -> FloatArray:
-    """Shrink other entries of completed rows until the highest entry is at the columns ``top``
-    (m,).
+    """Shrink other entries of completed rows until the columns ``top`` have the highest entries.
 
-    Columns other than the claimed ``label`` (m, r) are shrunk toward their mean until the largest
-    is below the entry of the top class. The sum and order of these entries do not change. A row
-    stays unchanged if the mean is not below the top entry, for example if the top entry is at most
-    1/K.
+    ``top`` has shape (m,). Columns other than the claimed ``label`` (m, r) are shrunk toward their
+    mean until the largest is below the entry of the top class. The sum and order of these entries
+    do not change. A row stays unchanged if the mean is not below the top entry, for example if the
+    top entry is at most 1/K.
 
     >>> row = np.array([[0.4, 0.54, 0.06]])
     >>> keep_top(row, np.array([0]), np.array([[0]])).round(2)
@@ -70,8 +69,8 @@ def keep_top(rows: FloatArray, top: IntArray, label: IntArray) -> FloatArray:
 def shrink_to_mean(others: Any, is_free: Any, largest: Any, mean: Any, limit: Any) -> Any:
     """Shrink the free entries of rows toward their mean until the largest is below ``limit``.
 
-    The arguments are arrays, or values of a program that is being exported. Only arithmetic,
-    comparisons and ``clip`` are used.
+    The arguments are arrays, or symbolic values during an export. So the function only uses
+    arithmetic, comparisons and ``clip``.
     """
     share = ((largest - limit) / (largest - mean).clip(TINY, 1.0)).clip(0.0, 1.0)
     share = share * (limit > mean)
@@ -92,7 +91,7 @@ def scale_sets(proba: FloatArray, sets: list[IntArray], claimed: FloatArray) -> 
 
 
 def rows_of_sums(sums: FloatArray) -> FloatArray:
-    """Return rows with the running sums ``sums`` (m, K - 1), which are made increasing if needed.
+    """Return rows with the running sums ``sums`` (m, K - 1). Decreasing sums are raised.
 
     >>> rows_of_sums(np.array([[0.2, 0.7], [0.6, 0.5]])).round(2).tolist()
     [[0.2, 0.5, 0.3], [0.6, 0.0, 0.4]]

@@ -1,4 +1,4 @@
-"""Types of calibration of named sets of classes, such as the inner nodes of a hierarchy."""
+"""Types of calibration for named sets of classes, such as the inner nodes of a hierarchy."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from calibrant._typing import FloatArray, IntArray
 from calibrant._validation import shortened, unknown_name
 from calibrant.notions._claims import ClaimBlock
-from calibrant.notions._notion import Labels, Notion
+from calibrant.notions._notion import COMPARES_FREQUENCY, Labels, Notion
 
 PREFIX = "group-"
 
 
 @dataclass(frozen=True)
 class SetNotion(Notion):
-    """Claims that the true class is in a set: one per named set of classes.
+    """Claims that the true class is in a set, with one claim per named set of classes.
 
     The score is the sum of the columns of the set. Sets may contain other sets by name, so a
     hierarchy is a dict of its inner nodes.
@@ -27,21 +27,21 @@ class SetNotion(Notion):
     Parameters
     ----------
     sets : dict of name -> list of class names or names of other sets
-        For example ``{"animal": ["cat", "dog"], "vehicle": ["car", "bus"]}``. Names of classes are
-        compared as text.
+        Names of the sets and their members, such as ``{"animal": ["cat", "dog"], "vehicle": ["car",
+        "bus"]}``. Names of classes are compared as text.
 
     See Also
     --------
-    calibrant.notions.as_notion : Accepts the dict itself, and the name of this notion.
+    calibrant.notions.as_notion : Convert a dict, or the name of a notion, to a notion.
     ClassNotion : Claims about single classes.
 
     Notes
     -----
-    The probability of a set is the sum of those of its classes, so a parent is the sum of its
-    children up to rounding. ``name`` contains all sets, so a calibrator with this notion can be
-    saved. In rows of `MulticlassToBinary`, the members of disjoint sets are scaled to their
-    calibrated sum. If sets overlap, as in a hierarchy with several levels, rows stay unchanged;
-    use ``predict_claims``, or one notion per level.
+    The probability of a set is the sum of the probabilities of its classes. So the probability of a
+    parent is the sum over its children, up to rounding. ``name`` contains all sets, so a calibrator
+    with this notion can be saved. In rows of `MulticlassToBinary`, the members of disjoint sets are
+    scaled to their calibrated sum. If sets overlap, as in a hierarchy with several levels, rows
+    stay unchanged. In this case, use ``predict_claims``, or one notion per level.
 
     Examples
     --------
@@ -70,10 +70,9 @@ class SetNotion(Notion):
 
     @classmethod
     def parse(cls, name: str) -> SetNotion:
-        """The notion with this name, "group-<set>=<class>+<class>,...".
+        """Return the notion with a name of the form "group-<set>=<class>+<class>,...".
 
-        Class names are quoted as in a URL if they contain other characters than letters and
-        digits.
+        Characters other than letters, digits and "_.-~" in class names are quoted as in a URL.
         """
         parts = [part.partition("=") for part in name.removeprefix(PREFIX).split(",")]
         if not all(group and members for group, _, members in parts):
@@ -94,9 +93,9 @@ class SetNotion(Notion):
 
     def bound(self, classes: Labels) -> Notion:
         columns = {str(label): (k,) for k, label in enumerate(classes)}
-        named = dict(self.sets)
-        found = tuple(tuple(_columns(name, named, columns)) for name in named)
-        return ColumnSetNotion(tuple(named), found)
+        sets = dict(self.sets)
+        set_columns = tuple(tuple(_columns(name, sets, columns)) for name in sets)
+        return ColumnSetNotion(tuple(sets), set_columns)
 
     def n_quantities(self, n_classes: int) -> int:
         return len(self.sets)
@@ -117,32 +116,32 @@ def _columns(
     columns: Mapping[str, tuple[int, ...]],
     above: tuple[str, ...] = (),
 ) -> list[int]:
-    """Columns of a set, which may contain other sets."""
+    """Return the columns of a set, which may contain other sets."""
     if name in above:
         raise ValueError(
             f"The set {name!r} contains itself. Pass sets that only contain classes and smaller "
             "sets."
         )
-    found: list[int] = []
+    set_columns: list[int] = []
     for member in sets[name]:
         # A set may have the name of a class that it contains.
         if member in columns and (member == name or member not in sets):
-            found += columns[member]
+            set_columns += columns[member]
         elif member in sets:
-            found += _columns(member, sets, columns, (*above, name))
+            set_columns += _columns(member, sets, columns, (*above, name))
         else:
-            known = [*columns, *sets]
-            raise ValueError(f"Invalid set {name!r}. {unknown_name('class', member, known)}")
-    if len(set(found)) < len(found):
+            names = [*columns, *sets]
+            raise ValueError(f"Invalid set {name!r}. {unknown_name('class', member, names)}")
+    if len(set(set_columns)) < len(set_columns):
         raise ValueError(
             f"The set {name!r} contains a class twice. Pass sets whose members are disjoint."
         )
-    return found
+    return set_columns
 
 
 @dataclass(frozen=True)
 class ColumnSetNotion(Notion):
-    """`SetNotion` whose classes are column numbers; `SetNotion.bound` returns it.
+    """Notion for named sets of columns, which `SetNotion.bound` returns.
 
     Parameters
     ----------
@@ -153,7 +152,7 @@ class ColumnSetNotion(Notion):
 
     See Also
     --------
-    SetNotion : The same by names of classes.
+    SetNotion : Notion for named sets of classes.
     """
 
     names: tuple[str, ...]
@@ -192,4 +191,4 @@ class ColumnSetNotion(Notion):
         return f"'{self.names[claim]}'"
 
     def caption(self, claim: int, classes: Labels) -> str:
-        return f"Predicted probability and observed frequency of {self.names[claim]} in all rows."
+        return f"{COMPARES_FREQUENCY} {self.names[claim]} in all rows."

@@ -1,4 +1,4 @@
-"""Binary problems of predictions of which only the top scores are available."""
+"""Binary problems of predictions if only the top scores are available."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def top_claims(notion: Notion, data: TopSample) -> Claims:
-    """Return all claims of a notion of ranks about top scores."""
+    """Return all claims about top scores for a notion about ranks."""
     top, n_classes = data.top, data.top.n_classes
     _check_known(notion, top)
 
@@ -44,17 +44,17 @@ def select_top(notion: Notion, top: TopScores, y: IntArray | None = None) -> Cla
 
 
 def _check_known(notion: Notion, top: TopScores) -> None:
-    """Raise if a notion needs more than the top classes."""
+    """Raise ValueError if a notion needs more than the top classes."""
     for quantity in range(notion.n_quantities(top.n_classes)):
         ranks = notion.ranks_of(quantity, top.n_classes)
         if ranks is None:
             raise ValueError(
                 f"notion {notion.name!r} needs the scores of given classes in every row, but "
-                f"TopScores hold the top {top.n_known} of {top.n_classes} classes. Pass "
+                f"TopScores contain the top {top.n_known} of {top.n_classes} classes. Pass "
                 f"'confidence', 'top-label', 'rank-<r>', 'within-top-<r>' or 'top-<k>-label'."
             )
         if ranks.stop - 1 > top.n_known:
             raise ValueError(
                 f"notion {notion.name!r} needs the top {ranks.stop - 1} classes of a row, but "
-                f"TopScores hold {top.n_known}. Pass a notion about ranks up to {top.n_known}."
+                f"TopScores contain {top.n_known}. Pass a notion about ranks up to {top.n_known}."
             )

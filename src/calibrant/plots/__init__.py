@@ -1,4 +1,4 @@
-"""Plot calibration with matplotlib (optional dependencies ``plot``).
+"""Plot calibration with matplotlib (optional dependency ``plot``).
 
 Displays follow scikit-learn: ``from_predictions`` or ``from_estimator`` computes the numbers, and
 ``plot`` draws them and returns the display. You can also create a display from result objects.

@@ -1,4 +1,4 @@
-"""Bands of reliability diagrams."""
+"""Consistency bands of reliability diagrams."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from calibrant.inference._curve_band import band_of_claim
 from calibrant.notions import Claims
 
 _BAND_GROUPS = 100
-"""Number of groups of scores of a simultaneous band."""
+"""Number of groups of scores for a simultaneous band."""
 
 
 def band_ends(
     band: str | None, claims: Claims, table: BinTable, level: float, n_resamples: int, rng: Rng
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Lower and upper ends of the consistency band."""
+    """Return the lower and upper ends of the consistency band, or None without a band."""
     if band == "binomial":
         return binomial_band(table, level)
     if band == "resampling":
@@ -30,7 +30,7 @@ def band_ends(
 
 
 def _curve_ends(claims: Claims, table: BinTable, level: float) -> tuple[FloatArray, FloatArray]:
-    """Bounds of the calibration curve of each claim at the mean scores of its bins."""
+    """Return bounds of the calibration curve of each claim at the mean scores of its bins."""
     low, high = (np.full(table.weight.shape, np.nan) for _ in range(2))
     for claim in claims:
         used = np.flatnonzero(table.weight[claim.index] > 0)

@@ -11,26 +11,26 @@ from calibrant._output.results import ShortRepr
 from calibrant.plots._style import LARGE
 
 _LEGEND_INCHES = 4.2
-"""Width of a legend with three entries in one line, in inches."""
+"""Width in inches of a legend with three entries in one line."""
 
 INSTALL = 'pip install "calibrant[plot]"'
 
 
 @dataclass(eq=False, repr=False)
 class Display(ShortRepr):
-    """Computed numbers, and the figure of the last plot."""
+    """Base class of displays, with computed numbers and the figure of the last plot."""
 
     figure_: Any = field(init=False, default=None, repr=False)
 
 
 @dataclass(eq=False, repr=False)
 class AxesDisplay(Display):
-    """A display that is drawn in one axes."""
+    """Base class of displays that are drawn in a single axes."""
 
     ax_: Any = field(init=False, default=None, repr=False)
 
     def _open_axes(self, ax: Any, size: tuple[float, float]) -> Any:
-        """Return the axes to draw in: ``ax``, or the axes of a new figure."""
+        """Return ``ax``, or the axes of a new figure if ``ax`` is None."""
         self.ax_ = one_axes(ax, size)
         self.figure_ = self.ax_.figure
         return self.ax_
@@ -38,7 +38,7 @@ class AxesDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class GridDisplay(Display):
-    """A display that is drawn in several axes."""
+    """Base class of displays that are drawn in several axes."""
 
     axes_: Any = field(init=False, default=None, repr=False)
 
@@ -54,7 +54,7 @@ def require_matplotlib() -> None:
 
 
 def new_figure(size: tuple[float, float]) -> Any:
-    """A pyplot figure whose layout leaves space for labels."""
+    """Return a pyplot figure whose layout leaves space for labels."""
     require_matplotlib()
     import matplotlib.pyplot as plt
 
@@ -62,31 +62,31 @@ def new_figure(size: tuple[float, float]) -> Any:
 
 
 def one_axes(ax: Any, size: tuple[float, float]) -> Any:
-    """``ax``, or the axes of a new figure."""
+    """Return ``ax``, or the axes of a new figure if ``ax`` is None."""
     require_matplotlib()
     check_axes(ax)
     return new_figure(size).add_subplot() if ax is None else ax
 
 
 def check_axes(ax: Any) -> None:
-    """Raise unless ``ax`` is one matplotlib axes, or None for a new figure."""
+    """Raise TypeError unless ``ax`` is a single matplotlib axes or None."""
     from matplotlib.axes import Axes
 
     if isinstance(ax, np.ndarray | list | tuple):
         raise TypeError(
-            f"ax must be one axes, got an array of {np.size(ax)}. Pass one of them, such as "
+            f"ax must be a single axes, got an array of {np.size(ax)}. Pass one element, such as "
             "ax=axes[0]. A display with several panels divides the axes that you pass."
         )
     if ax is not None and not isinstance(ax, Axes):
         raise TypeError(
-            f"ax must be matplotlib axes, got {type(ax).__name__}. Pass ax=plt.subplots()[1]."
+            f"ax must be a matplotlib axes, got {type(ax).__name__}. Pass ax=plt.subplots()[1]."
         )
 
 
 def grid_spec(
     ax: Any, n_rows: int, n_columns: int, size: tuple[float, float], **ratios: Any
 ) -> tuple[Any, Any]:
-    """A figure and a grid for axes, in a new figure or in the area of ``ax``.
+    """Return a figure and a grid for axes, in a new figure or in the area of ``ax``.
 
     ``ax`` keeps a strip for the title.
     """

@@ -1,4 +1,4 @@
-"""Points, bands and histograms of reliability diagrams, each for one claim of a bin table."""
+"""Points, bands and histograms of the reliability diagram of one claim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BAR = {"align": "edge", "edgecolor": "white", "linewidth": 0.6}
 _BAND = {"color": REFERENCE, "alpha": 0.2, "linewidth": 0, "zorder": 2}
 
 _LEAST_AREA, _MOST_AREA = 9.0, 150.0
-"""Area of a marker in square points, for one row and for the bin with the most rows."""
+"""Smallest and largest area of a marker in square points."""
 
 _FADED = 0.45
 """Opacity of bins with few rows."""
@@ -25,8 +25,9 @@ class OccupiedBins(NamedTuple):
     """The occupied bins of one claim.
 
     ``share`` of the rows, mean ``score`` and frequency ``outcome`` have shape (m,). ``is_small``
-    marks bins with few rows. ``left`` and ``width`` are those of equal-width bins; ``left`` is None
-    if the bins depend on the data. ``low`` and ``high`` are the consistency band, or None.
+    marks bins with few rows. ``left`` and ``width`` are the left ends and the width of equal-width
+    bins. ``left`` is None if the bins depend on the data. ``low`` and ``high`` are the consistency
+    band, or None.
     """
 
     share: FloatArray
@@ -42,14 +43,14 @@ class OccupiedBins(NamedTuple):
 def occupied_bins(
     table: BinTable, claim: int, band: tuple[FloatArray, FloatArray] | None = None
 ) -> OccupiedBins:
-    """The occupied bins of a claim, in increasing order of score."""
+    """Return the occupied bins of a claim, in increasing order of score."""
     weight = table.weight[claim]
-    at = np.flatnonzero(weight > 0)
-    rows = weight[at]
+    places = np.flatnonzero(weight > 0)
+    rows = weight[places]
     share = rows / max(rows.sum(), TINY)
-    left = None if table.bins.width is None else at / table.n_bins
-    low, high = (None, None) if band is None else (band[0][claim, at], band[1][claim, at])
-    score, outcome = table.score[claim, at] / rows, table.outcome[claim, at] / rows
+    left = None if table.bins.width is None else places / table.n_bins
+    low, high = (None, None) if band is None else (band[0][claim, places], band[1][claim, places])
+    score, outcome = table.score[claim, places] / rows, table.outcome[claim, places] / rows
     is_small = rows < least_rows(rows.sum())
     return OccupiedBins(share, score, outcome, is_small, left, 1.0 / table.n_bins, low, high)
 
@@ -59,8 +60,8 @@ def draw_points(
 ) -> Any:
     """Draw a point per bin at (mean score, frequency), and return the handle of the legend.
 
-    The area of a point is proportional to its share of the rows; ``most`` is the largest share.
-    Bins with few rows are faint and hollow.
+    The area of a point increases linearly with its share of the rows. ``most`` is the share with
+    the largest area. Bins with few rows are faint and hollow.
     """
     largest = curve.share.max(initial=TINY) if most is None else most
     area = _LEAST_AREA + (_MOST_AREA - _LEAST_AREA) * curve.share / largest
@@ -72,7 +73,7 @@ def draw_points(
         ax.scatter(curve.score[rows], curve.outcome[rows], s=area[rows], **looks, **look)
     from matplotlib.lines import Line2D  # matplotlib is optional
 
-    # The legend shows one size, whatever the number of rows.
+    # All legends show the same marker size, because the size in the diagram depends on the rows.
     marker: Any = {"linestyle": "", "marker": style.marker, "color": style.color, "markersize": 6}
     return Line2D([], [], label=name, **marker)
 
@@ -84,23 +85,23 @@ def draw_gaps(ax: Any, curve: OccupiedBins, style: Series) -> None:
 
 
 def draw_band(ax: Any, curve: OccupiedBins) -> list[Any]:
-    """Draw the consistency band through all bins; returns its handle, if there is a band."""
+    """Draw the consistency band through all bins, and return its handle if there is a band."""
     if curve.low is None or curve.high is None or not curve.score.size:
         return []
-    # A single bin has a band of the width of a marker.
+    # Extend the band by the width of a marker, so the band of a single bin is visible.
     x = np.array([curve.score[0] - 0.01, *curve.score, curve.score[-1] + 0.01])
     low, high = (np.pad(ends, 1, mode="edge") for ends in (curve.low, curve.high))
     return [ax.fill_between(np.clip(x, 0, 1), low, high, **_BAND)]
 
 
 def draw_one(ax: Any, curve: OccupiedBins) -> list[Any]:
-    """Draw one series of points with gaps and band; returns the handles for a legend."""
+    """Draw a single series of points with gaps and band, and return handles for a legend."""
     draw_gaps(ax, curve, ALONE)
     return [draw_points(ax, curve, ALONE, "observed"), *draw_band(ax, curve)]
 
 
 def draw_pair(ax: Any, before: OccupiedBins, after: OccupiedBins) -> list[Any]:
-    """Draw before and after calibration in one axes, with the band of the latter."""
+    """Draw points before and after calibration with the band of the points after calibration."""
     most = max(curve.share.max(initial=TINY) for curve in (before, after))
     return [
         draw_points(ax, before, BEFORE, "before", most),
@@ -112,7 +113,7 @@ def draw_pair(ax: Any, before: OccupiedBins, after: OccupiedBins) -> list[Any]:
 def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str, **keywords: Any) -> Any:
     """Draw the points of a model, and a line through the bins with enough rows.
 
-    ``keywords`` are those of matplotlib lines.
+    ``keywords`` are passed to matplotlib.
     """
     look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.2, "zorder": 4}
     marker = keywords.pop("marker", style.marker)
@@ -134,7 +135,7 @@ def draw_shares(ax: Any, curve: OccupiedBins, style: Series | None = None, sign:
 
 
 def draw_mirrored_shares(ax: Any, before: OccupiedBins, after: OccupiedBins) -> None:
-    """Draw the shares before calibration upward and those after it downward."""
+    """Draw shares before calibration upward, and shares after calibration downward."""
     draw_shares(ax, before, BEFORE)
     draw_shares(ax, after, AFTER, sign=-1)
     ax.axhline(0, color=INK, linewidth=0.8)

@@ -2,7 +2,7 @@
 
 Before, after, reference and alarm have the colors of `calibrant._output.palette`, as in reports.
 Other series have the colors of Okabe and Ito, which color-blind readers can distinguish. Series
-also differ in line style, marker and lightness, so they are distinct in black and white.
+also differ in line style, marker and lightness, so readers can distinguish them in black and white.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def series(index: int) -> Series:
 
 
 def named_series(name: str, index: int) -> Series:
-    """Return the style of the series ``name``: "before" and "after" keep their colors."""
+    """Return the style of a series. The names "before" and "after" have fixed styles."""
     return {"before": BEFORE, "after": AFTER}.get(name, series(index))
 
 
 def tidy(ax: Any, *, grid: str | None = "both") -> None:
-    """Remove the upper and right frame, and draw short ticks and a pale grid."""
+    """Remove the upper and right spines, and draw short ticks and a pale grid."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -84,7 +84,7 @@ def label(ax: Any, x: str = "", y: str = "", title: str = "") -> None:
 
 
 def unit_square(ax: Any) -> None:
-    """Both axes from 0 to 1 with the same scale, and the diagonal of perfect calibration."""
+    """Set both axes to the range 0 to 1, and draw the diagonal of perfect calibration."""
     ax.plot([0, 1], [0, 1], color=REFERENCE, linewidth=1, linestyle=(0, (4, 3)), zorder=2.5)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])

@@ -1,6 +1,7 @@
-"""The top-label figure of Gupta & Ramdas (2022), Figure 1.
+"""Draw the top-label figure of Gupta & Ramdas (2022), Figure 1.
 
-The figure shows stars and pluses of all bins, and some bins class by class.
+In the overview, a star shows the confidence and the accuracy of a bin, and a plus shows the mean
+gap of the predicted classes. Details show some bins class by class.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ def draw_top_label(
     *,
     is_alone: bool = True,
 ) -> Any:
-    """Draw all panels and return the axes: the overview, then points and counts of each detail.
+    """Draw all panels, and return the axes of the overview and of the points and counts.
 
-    The legend is below the overview if the figure ``is_alone``, otherwise inside it.
+    If the display ``is_alone`` in its figure, the legend is below the overview. Otherwise, the
+    legend is inside the overview.
     """
     overview = figure.add_subplot(grid[:, 0])
     draw_overview(overview, display)
@@ -105,12 +107,12 @@ def _name_extremes(ax: Any, score: FloatArray, outcome: FloatArray, names: Any, 
 
 
 def furthest(gap: FloatArray, count: int) -> IntArray:
-    """Indices of the ``count`` largest gaps of either sign."""
+    """Return the indices of the ``count`` largest gaps of either sign."""
     return np.argsort(-np.abs(gap), kind="stable")[:count]
 
 
 def draw_counts(ax: Any, weight: FloatArray, names: Any, is_last: bool) -> None:
-    """Draw the rows per predicted class, of the most frequent classes if there are many."""
+    """Draw the number of rows per predicted class, for at most ten classes."""
     tidy(ax, grid="x")
     order = np.sort(np.argsort(-weight, kind="stable")[:MOST_BARS])
     ax.barh(np.arange(len(order)), weight[order], color=GREY, height=0.72)

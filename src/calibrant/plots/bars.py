@@ -1,4 +1,4 @@
-"""Bar plots of selected hyperparameters and of errors per class."""
+"""Bar plots of selected hyperparameters and of calibration errors per class."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HATCHES = (None, "////", "....", "xxxx")
 
 @dataclass(eq=False, repr=False)
 class ChoiceDisplay(AxesDisplay):
-    """Bar plot of how often each value of a hyperparameter was selected.
+    """Bar plot of the number of times that each hyperparameter value was selected.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ChoiceDisplay(AxesDisplay):
 
     See Also
     --------
-    calibrant.DirichletCalibration : Selects its penalties by cross-validation.
+    calibrant.DirichletCalibration : Select the penalty strength by cross-validation.
 
     References
     ----------
@@ -60,20 +60,23 @@ class ChoiceDisplay(AxesDisplay):
         require_matplotlib()
         counts = Counter(chosen)
         values = sorted(counts) if grid is None else list(grid)
-        missing = [value for value in counts if value not in values]
-        if missing:
-            raise ValueError(f"{missing[0]!r} was chosen but is not in the grid {values}")
+        other_values = [value for value in counts if value not in values]
+        if other_values:
+            raise ValueError(
+                f"{other_values[0]!r} was selected but is not in the grid {values}. Pass "
+                "grid=None, or add the value to the grid."
+            )
         return cls(values, np.array([counts[value] for value in values]), name)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw into ``ax`` or a new figure."""
         self._open_axes(ax, (max(3.6, 0.55 * len(self.values) + 1.2), 3.0))
         tidy(self.ax_, grid="y")
-        at = np.arange(len(self.values))
-        bars = self.ax_.bar(at, self.counts, width=0.8, color=GREY)
+        positions = np.arange(len(self.values))
+        bars = self.ax_.bar(positions, self.counts, width=0.8, color=GREY)
         self.ax_.bar_label(bars, fontsize=SMALL, padding=1.5, color=INK)
         names = [f"{v:g}" if isinstance(v, float) else str(v) for v in self.values]
-        self.ax_.set_xticks(at, names, fontsize=SMALL)
+        self.ax_.set_xticks(positions, names, fontsize=SMALL)
         self.ax_.yaxis.get_major_locator().set_params(integer=True)
         self.ax_.set_ylim(0, 1.12 * max(1, int(np.max(self.counts, initial=0))))
         label(self.ax_, self.name, "times selected", f"Selected values of {self.name}")
@@ -82,16 +85,17 @@ class ChoiceDisplay(AxesDisplay):
 
 @dataclass(eq=False, repr=False)
 class ClassErrorDisplay(GridDisplay):
-    """Calibration error per class of one or several models, with the share of rows below.
+    """Bar plot of the calibration error per class, for one or several models.
 
-    Use `from_predictions` and `plot`.
+    Use `from_predictions` and `plot`. A second panel shows the share of rows per class.
 
     Parameters
     ----------
     names : sequence of str
         Names of the classes (claims).
     errors : dict of str to array of shape (n_claims,)
-        ECE among the rows of each class, one array per model. NaN for a class without rows.
+        Expected calibration error (ECE) among the rows of each class, with one array per model. The
+        error is NaN for a class without rows.
     share : array of shape (n_claims,)
         Share of the rows of each class.
     notion : str
@@ -135,7 +139,7 @@ class ClassErrorDisplay(GridDisplay):
     ) -> Self:
         """Compute the errors. ``y_prob`` is an array or a dict of arrays, one per model.
 
-        ``notion`` is "top-label" or "class-wise". The other parameters are those of
+        ``notion`` is "top-label" or "class-wise". For the other parameters, see
         `calibrant.metrics.expected_calibration_error`.
         """
         require_matplotlib()
@@ -158,19 +162,19 @@ class ClassErrorDisplay(GridDisplay):
         self.figure_, grid = grid_spec(ax, 2, 1, size, height_ratios=(3, 1), hspace=0.05)
         above = self.figure_.add_subplot(grid[0])
         below = self.figure_.add_subplot(grid[1], sharex=above)
-        at, width = np.arange(count), 0.8 / models
+        positions, width = np.arange(count), 0.8 / models
         for i, (name, error) in enumerate(self.errors.items()):
-            x = at + (i - (models - 1) / 2) * width
+            x = positions + (i - (models - 1) / 2) * width
             look = {"color": series(i).color, "hatch": _HATCHES[i % 4], "ec": "white"}
             above.bar(x, error, width, label=name, **look)
-        below.bar(at, self.share, 0.8, color=GREY)
+        below.bar(positions, self.share, 0.8, color=GREY)
         for panel in (above, below):
             tidy(panel, grid="y")
         above.tick_params(labelbottom=False)
         above.legend(fontsize=SMALL, frameon=False)
         step = -(-count // 12)
         names = list(self.names)[::step]
-        below.set_xticks(at[::step], names, fontsize=SMALL, rotation=30, ha="right")
+        below.set_xticks(positions[::step], names, fontsize=SMALL, rotation=30, ha="right")
         label(above, "", "ECE")
         label(below, "", "share\nof rows")
         heading(self.figure_, ax, f"Calibration error per class ({self.notion})")
@@ -183,10 +187,10 @@ def _claim_errors(table: BinTable) -> FloatArray:
 
 
 def _claim_shares(table: BinTable, notion: Notion) -> FloatArray:
-    """Shares of the predicted classes, or of the true classes for class-wise calibration.
+    """Return the shares of the predicted classes, or of the true classes.
 
-    For class-wise calibration, every row belongs to all classes, so shares are those of the true
-    classes.
+    For class-wise calibration, every row belongs to all claims, so the shares of the true classes
+    are used.
     """
     rows = table.claim_weight
     return rows / rows.sum() if notion.splits_by_label else table.outcome.sum(axis=1) / rows

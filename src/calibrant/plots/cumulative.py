@@ -1,4 +1,4 @@
-"""Plot cumulative scores and outcomes, which needs no bins."""
+"""Plot cumulative scores and outcomes without bins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibrant.plots._canvas import GridDisplay, grid_spec, heading, require_mat
 from calibrant.plots._style import GREEN, INK, SMALL, Series, label, tidy
 
 MOST_POINTS = 2000
-"""Maximum number of points that are drawn. A figure has fewer pixels across."""
+"""Maximum number of points that are drawn. The width of a figure has fewer pixels."""
 
 SCORE, FREQUENCY = Series(INK, "-", "o"), Series(GREEN, (0, (5, 2)), "s")
 
@@ -28,18 +28,20 @@ class CumulativeDisplay(GridDisplay):
     r"""Score and observed frequency of one binary event, in four graphs without bins.
 
     Use `from_predictions` and `plot`. The upper graphs are cumulative. The horizontal axis is the
-    fraction of rows in the left graphs, and the score in the right graphs. At the distinct scores
-    s, with t the fraction of rows up to s,
+    fraction of rows in the left graphs, and the score in the right graphs. With the fraction t of
+    rows up to a score s, the graphs show
 
     .. math:: S(s) = \frac1n \sum_{f_i \le s} f_i , \qquad P(s) = \frac1n \sum_{f_i \le s} o_i ,
 
-    and the KS error is :math:`\max_s |S(s) - P(s)|`. The frequency of the lower graphs is the slope
-    of a spline that is fitted to P over the fraction of rows, as in `SplineCalibration`.
+    and the KS error is :math:`\max_s |S(s) - P(s)|`. The lower graphs show the score and the
+    estimated frequency. This frequency is the slope of a spline that is fitted to P as a function
+    of t, as in `SplineCalibration`.
 
     Parameters
     ----------
     fractile, score, cumulative_score, cumulative_outcome, probability : arrays of shape (m,)
-        t, s, S, P and the slope, by increasing score. The cumulative graphs begin at 0.
+        The values t, s, S, P and the slope of the spline, in increasing order of s. The cumulative
+        graphs begin at 0.
     ks : float
         KS error of all rows.
     rate : float
@@ -56,7 +58,7 @@ class CumulativeDisplay(GridDisplay):
 
     Notes
     -----
-    If there are more than 2000 distinct scores, the graphs show evenly spaced scores and the score
+    If there are more than 2,000 distinct scores, the graphs show evenly spaced scores and the score
     of the largest distance.
 
     References
@@ -103,7 +105,7 @@ class CumulativeDisplay(GridDisplay):
         y_true, y_prob, notion, inputs, sample_weight, classes
             As in `calibrant.metrics.ks_error`.
         claim : int
-            Index of the event: the column of the class, for "class-wise" and "top-label".
+            Index of the event. For "class-wise" and "top-label", this is the column of the class.
         n_knots : int
             Number of knots of the spline.
         name : str, optional
@@ -120,17 +122,19 @@ class CumulativeDisplay(GridDisplay):
     @classmethod
     def _from_claim(cls, claim: Claim, n_knots: int, name: str) -> Self:
         if not claim.weight.any():
-            raise ValueError(f"No row belongs to {name!r}. Pass another claim=.")
+            raise ValueError(
+                f"No row belongs to {name!r}. Pass the index of another event as claim=."
+            )
         path = ks_path(claim)
         spline = SplineCalibration(n_knots=n_knots)
         spline.fit(claim.score, claim.outcome.astype(np.intp), sample_weight=claim.weight)
-        few = _select(len(path.score), path.worst)
+        places = _select(len(path.score), path.worst)
         return cls(
-            path.share[few],
-            path.score[few],
-            (path.outcome + path.excess)[few],
-            path.outcome[few],
-            spline.predict_proba(path.score[few])[:, 1],
+            path.share[places],
+            path.score[places],
+            (path.outcome + path.excess)[places],
+            path.outcome[places],
+            spline.predict_proba(path.score[places])[:, 1],
             path.error,
             float(path.outcome[-1]),
             float(path.share[path.worst]),
@@ -164,9 +168,9 @@ class CumulativeDisplay(GridDisplay):
         outcome = np.append(0.0, self.cumulative_outcome)
         ax.fill_between(x, score, outcome, color=GREEN, alpha=0.18, linewidth=0)
         _draw_two(ax, x, score, outcome)
-        at = int(np.abs(np.append(0.0, self.fractile) - self.worst).argmin())
+        place = int(np.abs(np.append(0.0, self.fractile) - self.worst).argmin())
         style = {"color": GREEN, "linewidth": 1.8, "label": "largest distance (KS)"}
-        ax.plot([x[at]] * 2, [score[at], outcome[at]], **style)
+        ax.plot([x[place]] * 2, [score[place], outcome[place]], **style)
 
     def _draw_plain(self, ax: Any, x: FloatArray) -> None:
         _draw_two(ax, x, self.score, self.probability)

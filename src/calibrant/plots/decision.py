@@ -18,10 +18,12 @@ from calibrant.plots._style import GREY, INK, SMALL, label, named_series, tidy
 
 @dataclass(eq=False, repr=False)
 class DecisionCurveDisplay(AxesDisplay):
-    """Decision curves: net benefit of acting if the probability reaches a threshold.
+    """Decision curves, which show the net benefit of acting at each threshold.
 
-    Use `from_predictions` with one or several models, and `plot`. Higher is better. A model is
-    useful at the thresholds where it is above both other rules: act always, and act never.
+    The decision is to act if the predicted probability reaches the threshold. Use
+    `from_predictions` with one or several models, and `plot`. Higher is better. A model is useful
+    at thresholds at which its net benefit exceeds the net benefits of acting always and of acting
+    never.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ class DecisionCurveDisplay(AxesDisplay):
 
     See Also
     --------
-    calibrant.metrics.net_benefit : Computes net benefit.
+    calibrant.metrics.net_benefit : Compute the net benefit.
 
     References
     ----------
@@ -78,20 +80,21 @@ class DecisionCurveDisplay(AxesDisplay):
         y_true, notion, inputs, sample_weight, classes
             As in `calibrant.metrics.net_benefit`.
         y_prob : array-like of shape (n, K) or (n,), or dict of such arrays
-            Probabilities of one model, or of several by name.
+            Scores of one model, or of several models by name.
         thresholds : array-like of shape (m,), optional
-            Increasing thresholds. By default 0.01 to 0.99.
+            Thresholds. By default, 0.01 to 0.99 in steps of 0.01.
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
-        at = np.linspace(0.01, 0.99, 99) if thresholds is None else np.sort(thresholds)
+        cutoffs = np.linspace(0.01, 0.99, 99) if thresholds is None else np.sort(thresholds)
         options: Any = {"inputs": inputs, "sample_weight": sample_weight, "classes": classes}
         benefit = {
-            name: net_benefit(y_true, p, at, notion=notion, **options) for name, p in models.items()
+            name: net_benefit(y_true, p, cutoffs, notion=notion, **options)
+            for name, p in models.items()
         }
-        chosen, first = as_notion(notion), next(iter(models.values()))
-        claims, _ = claims_of(chosen, y_true, first, sample_weight, classes, inputs=inputs)
-        return cls(at, benefit, event_rate(claims), chosen.name)
+        kind, first = as_notion(notion), next(iter(models.values()))
+        claims, _ = claims_of(kind, y_true, first, sample_weight, classes, inputs=inputs)
+        return cls(cutoffs, benefit, event_rate(claims), kind.name)
 
     @property
     def act_always(self) -> FloatArray:

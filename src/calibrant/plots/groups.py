@@ -19,7 +19,7 @@ _STYLES = {
     "none": (BLUE, "D"),
     "few rows": (GREY, "v"),
 }
-"""Color and marker by the kind of a group."""
+"""Color and marker of each kind of group."""
 
 
 @dataclass(eq=False, repr=False)
@@ -32,7 +32,7 @@ class GroupDisplay(AxesDisplay):
     Parameters
     ----------
     groups : GroupedEvaluation
-        From ``calibrant.evaluate(..., by=...)``.
+        Result of ``calibrant.evaluate(..., by=...)``.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class GroupDisplay(AxesDisplay):
 
     See Also
     --------
-    calibrant.evaluate : Computes the groups with ``by=...``.
+    calibrant.evaluate : Evaluate groups with ``by=...``.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class GroupDisplay(AxesDisplay):
         sample_weight: WeightsLike | None = None,
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Evaluate the groups. The parameters are those of `calibrant.evaluate`."""
+        """Evaluate the groups. For the parameters, see `calibrant.evaluate`."""
         require_matplotlib()
         checks: Any = {"inputs": inputs, "sample_weight": sample_weight, "classes": classes}
         return cls(evaluate(y_true, y_prob, by=by, level=level, **checks))

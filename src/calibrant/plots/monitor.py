@@ -14,20 +14,21 @@ from calibrant.plots._canvas import GridDisplay, grid_spec, heading, require_mat
 from calibrant.plots._style import ALARM, INK, REFERENCE, SMALL, label, tidy
 
 _MOST_TICKS, _MOST_PERIODS = 8, 60
-"""Most names at the axis, and most periods whose marks do not overlap."""
+"""Maximum number of names at the axis, and maximum number of periods without overlapping marks."""
 
 
 @dataclass(eq=False)
 class MonitorDisplay(GridDisplay):
     """Evidence of a `CalibrationMonitor` after each update, and mean gap of each period.
 
-    Use `from_monitor` and `plot`. The upper panel has the threshold of the alarm, the lower one the
-    95% confidence interval of the gap of each period, and the tolerance.
+    Use `from_monitor` and `plot`. The upper panel shows the evidence and the threshold of the
+    alarm. The lower panel shows the 95% confidence interval of the gap of each period, and the
+    tolerance.
 
     Parameters
     ----------
     history : sequence of entries
-        `CalibrationMonitor.history`.
+        The attribute `CalibrationMonitor.history`.
     threshold : float
         Log e-value that raises an alarm.
     tolerance : float
@@ -35,11 +36,11 @@ class MonitorDisplay(GridDisplay):
     claim : str
         Name of the event of the gap.
     is_weighted : bool
-        Whether rows have weights. The gaps are then those of all rows until each update.
+        Whether rows have weights. In this case, each gap is the gap of all rows until an update.
 
     See Also
     --------
-    calibrant.monitoring.CalibrationMonitor : The monitor.
+    calibrant.monitoring.CalibrationMonitor : Monitor calibration in production.
     calibrant.report.monitor_page : Write the state of a monitor as an HTML page.
 
     Examples

@@ -27,17 +27,17 @@ MOST_NUMBERS = 12
 
 @dataclass(eq=False, repr=False)
 class ParameterDisplay(GridDisplay):
-    r"""Plot the parameters of a linear calibrator as a matrix and a column.
+    r"""Plot of the parameters of a linear calibrator as a matrix and a column.
 
     Use `from_estimator` and `plot`. For Dirichlet calibration, the plot shows A and c of the
     canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`. If entry (i, j) of A is large, a
     high score of class j raises the probability of class i. A uniform prediction becomes c. For
-    other linear calibrators, the plot shows weights and intercepts.
+    other linear calibrators, the plot shows coefficients and intercepts.
 
     Parameters
     ----------
     matrix : array of shape (K, K)
-        Matrix of weights.
+        Matrix of coefficients.
     column : array of shape (K,)
         Intercepts. For Dirichlet calibration, the vector c.
     class_names : sequence, optional
@@ -109,7 +109,7 @@ class ParameterDisplay(GridDisplay):
 
 @dataclass(eq=False, repr=False)
 class ConfusionChangeDisplay(AxesDisplay):
-    """Plot how calibration changes the confusion matrix.
+    """Plot of the change of the confusion matrix by calibration.
 
     Use `from_predictions` and `plot`.
 
@@ -123,7 +123,8 @@ class ConfusionChangeDisplay(AxesDisplay):
     Attributes
     ----------
     change : array of shape (K, K)
-        ``after - before``. Higher is better on the diagonal, lower elsewhere.
+        The difference ``after - before``. Positive values are better on the diagonal, and negative
+        values elsewhere.
 
     See Also
     --------
@@ -161,8 +162,8 @@ class ConfusionChangeDisplay(AxesDisplay):
     ) -> Self:
         """Create the display from predictions before and after calibration.
 
-        If several classes have the highest score, the first of them is the predicted class.
-        ``inputs`` is the kind of the scores ``before`` and ``after``.
+        If several classes have the highest score, the first class is predicted. ``inputs`` is the
+        type of the scores ``before`` and ``after``.
         """
         require_matplotlib()
         proba, y, weight, names = check_predictions(
@@ -241,5 +242,5 @@ def _draw_numbers(
 def _ticks(names: list[str]) -> tuple[list[int], list[str]]:
     """Return positions and names of all classes, or of about ten if there are many classes."""
     step = 1 if len(names) <= 2 * MOST_NUMBERS else -(-len(names) // 10)
-    at = list(range(0, len(names), step))
-    return at, [names[i] for i in at]
+    positions = list(range(0, len(names), step))
+    return positions, [names[i] for i in positions]

@@ -1,4 +1,4 @@
-"""Plot critical difference diagrams of average ranks."""
+"""Plot the average ranks of methods in critical difference diagrams."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calibrant.plots._style import BLUE, INK, MEDIUM, SMALL
 
 @dataclass(eq=False, repr=False)
 class CriticalDifferenceDisplay(AxesDisplay):
-    """Critical difference diagram: average ranks of methods over data sets.
+    """Critical difference diagram of the average ranks of methods over data sets.
 
     Use `from_scores` or `from_predictions`, and `plot`. A bar joins methods whose ranks differ by
     no more than the critical difference.
@@ -35,7 +35,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
     p_value : float, optional
         P-value of the Friedman test.
     title : str
-        Start of the title.
+        Beginning of the title, such as the name of the metric.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
         if len(self.names) != len(self.average_ranks):
             raise ValueError(
                 f"names must have one entry for each of the {len(self.average_ranks)} methods, got "
-                f"{len(self.names)}"
+                f"{len(self.names)} entries. Pass a name for every method."
             )
         ranks = np.sort(np.asarray(self.average_ranks, dtype=np.float64))
         self.groups = _groups(ranks, self.critical_difference)
@@ -87,9 +87,9 @@ class CriticalDifferenceDisplay(AxesDisplay):
     ) -> Self:
         """Rank methods (columns) within data sets (rows). Smaller scores are better.
 
-        Parameters are those of `calibrant.inference.friedman_test` and `critical_difference`. Bars
-        join all pairs that do not differ significantly, which is the test "nemenyi". With
-        "bonferroni-dunn", compare only one control method with the others.
+        For the parameters, see `calibrant.inference.friedman_test` and `critical_difference`. Bars
+        join all pairs that do not differ significantly in the test "nemenyi". With
+        "bonferroni-dunn", only compare a control method with the other methods.
         """
         require_matplotlib()
         result = friedman_test(scores)
@@ -183,7 +183,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
 
 
 def _groups(ranks: FloatArray, distance: float) -> list[tuple[float, float]]:
-    """Ends of every maximal run of sorted ranks that spans at most ``distance``."""
+    """Return the ends of every maximal run of sorted ranks that spans at most ``distance``."""
     groups: list[tuple[float, float]] = []
     last_end = -1
     for i in range(len(ranks)):

@@ -1,4 +1,4 @@
-"""Plot reliability diagrams of any type of calibration."""
+"""Plot reliability diagrams for all types of calibration."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from calibrant.plots._style import SMALL, label, series, tidy, unit_square
 from calibrant.plots._top_label import draw_top_label
 
 OVERLAY = "calibrant-reliability"
-"""Identifier of the lines of named displays, which determines the style of the next line."""
+"""Identifier of the lines of named displays, whose number determines the style of the next line."""
 
 BANDS = ("binomial", "resampling", "simultaneous", None)
 CURVES = ("bins", "isotonic")
@@ -52,25 +52,29 @@ def _check_options(band: str | None, curve: str, level: float) -> None:
 
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(GridDisplay):
-    """Reliability diagram: observed frequency against predicted probability.
+    """Reliability diagram of observed frequency against predicted probability.
 
-    Use `from_predictions` or `from_estimator`, and `plot`. Each bin is a point, whose area is
-    proportional to its rows. Bins with few rows are merged by default, or drawn faintly. The
-    confidence has one large diagram, with the share of rows per bin below. Class-wise calibration
-    has a grid with one diagram per class; if there are many classes, those with the largest errors
-    are drawn. Top-label calibration has the figure of Gupta & Ramdas: a star per bin for the
-    confidence, a plus for the mean gap of the predicted classes, and some bins class by class. With
-    ``before``, a diagram has two series, and the shares of rows are mirrored.
+    Use `from_predictions` or `from_estimator`, and `plot`. Each bin is a point, whose area
+    increases with its number of rows. Bins with few rows are merged by default, or drawn faintly.
+    With ``before``, a diagram has two series, and the shares of rows are mirrored. The layout
+    depends on the type of calibration:
+
+    - "confidence" has one large diagram, with the share of rows per bin below.
+    - "class-wise" has one diagram per class. If there are many classes, the classes with the
+      largest errors are drawn.
+    - "top-label" has the figure of Gupta & Ramdas (2022). A star shows the confidence and the
+      accuracy of a bin, and a plus shows the mean gap of the predicted classes. Some bins are shown
+      class by class.
 
     Parameters
     ----------
     table : BinTable
-        Sums per claim and bin, from `calibrant.metrics.calibration_curve`. The error and the
-        histogram use this table.
+        Sums per claim (binary event) and bin, from `calibrant.metrics.calibration_curve`. The error
+        and the histogram use this table.
     notion : str
         Type of calibration.
     names : tuple of str, optional
-        Names of the claims (binary events), such as classes.
+        Names of the claims, such as classes.
     band : pair of arrays of the shape of ``drawn``, optional
         Lower and upper ends of the consistency band.
     level : float
@@ -83,7 +87,7 @@ class ReliabilityDisplay(GridDisplay):
         Name of the model. A named display of one claim is a line in the given axes, so several
         models can be compared in one diagram.
     drawn, drawn_before : BinTable, optional
-        Sums of the bins that are drawn. By default the bins of ``table`` and ``before``.
+        Sums of the bins that are drawn. By default, the bins of ``table`` and ``before`` are drawn.
     curve, curve_before : curves, optional
         Isotonic curves that are drawn instead of bins.
 
@@ -94,13 +98,13 @@ class ReliabilityDisplay(GridDisplay):
     claim_errors : array of shape (n_claims,)
         Expected calibration error among the rows of each claim.
     worst_first : array of int
-        Claims by decreasing contribution to the error.
+        Indices of the claims by decreasing contribution to the error.
     figure_, axes_
         Figure and axes after `plot`.
 
     See Also
     --------
-    calibrant.metrics.expected_calibration_error : The error in the title.
+    calibrant.metrics.expected_calibration_error : Compute the error in the title.
     CumulativeDisplay : Calibration plot without bins.
 
     Notes
@@ -111,7 +115,7 @@ class ReliabilityDisplay(GridDisplay):
 
     A bin has few rows if it has fewer than 10 rows, or fewer than the square root of the number of
     rows. By default, the diagram starts from 15 bins of equal width and merges neighboring bins
-    with few rows, so a small data set has fewer bins. The error in the title is that of all 15
+    with few rows, so a small data set has fewer bins. The error in the title is the error of all 15
     bins.
 
     With ``curve="isotonic"``, the diagram has no bins. The curve is the isotonic regression of the
@@ -197,27 +201,30 @@ class ReliabilityDisplay(GridDisplay):
         y_true, y_prob, notion, strategy, bins, y_pred, inputs, sample_weight, classes
             As in `calibrant.metrics.expected_calibration_error`.
         n_bins : int, optional
-            Number of bins. By default 15, of which neighbors with few rows are merged if their
-            width is equal.
+            Number of bins. By default, there are 15 bins, and neighboring equal-width bins with few
+            rows are merged.
         curve : {"bins", "isotonic"}
-            Draw a point per bin, or the isotonic curve (CORP) of a notion with one claim.
+            Whether to draw a point per bin, or the isotonic curve (CORP) of a notion with one
+            claim.
         before : array-like of the shape of ``y_prob``, optional
-            Scores before calibration, of the same kind, which are drawn as a second series.
+            Scores before calibration, of the same type as ``y_prob``, which are drawn as a second
+            series.
         band : {"binomial", "resampling", "simultaneous"} or None
-            Band of frequencies that are compatible with calibration: exact binomial quantiles at
-            the mean score of each bin (never too narrow), or quantiles of ``n_resamples`` outcomes
-            that are drawn from the scores. "simultaneous" is a confidence band of the calibration
-            curve instead, see `calibrant.inference.calibration_band`.
+            Band of frequencies that are compatible with calibration. "binomial" uses exact binomial
+            quantiles at the mean score of each bin, which are conservative. "resampling" uses
+            quantiles of ``n_resamples`` outcomes that are drawn from the scores. "simultaneous" is
+            a confidence band of the calibration curve instead, see
+            `calibrant.inference.calibration_band`.
         level : float
-            Probability that a calibrated bin lies within its band. For "simultaneous", it is the
-            probability that the band covers the whole curve.
+            Probability that the frequency of a calibrated bin is within the band. For
+            "simultaneous", the probability that the band covers the whole curve.
         n_resamples, rng
             Number of resamples and seed of ``band="resampling"`` and of ``curve="isotonic"``.
         name : str, optional
             Name of the model. With a name, the curve is a line, and you can draw other models into
             the same ``ax``.
         ax : matplotlib axes, optional
-            Draw into these axes immediately.
+            Axes to draw into immediately. By default, nothing is drawn until you call `plot`.
         """
         require_matplotlib()
         notion = as_notion(notion)
@@ -227,17 +234,17 @@ class ReliabilityDisplay(GridDisplay):
         rows["y_pred"] = y_pred
         claims, names = claims_of(notion, y_true, y_prob, **rows)
         claims = claims.effective()  # bands need the effective number of rows
-        others = [] if before is None else [claims_of(notion, y_true, before, **rows)[0]]
-        both = [claims, *others]
-        tables = [bin_table(one, **binning) for one in both]
+        claims_before = [] if before is None else [claims_of(notion, y_true, before, **rows)[0]]
+        series_claims = [claims, *claims_before]
+        tables = [bin_table(part, **binning) for part in series_claims]
         is_merged = n_bins is None and bins is None and strategy == "uniform"
-        drawn = [merge_small_bins(table) if is_merged else table for table in tables]
-        ends = band_ends(band, claims, drawn[0], level, n_resamples, rng)
+        drawn_tables = [merge_small_bins(table) if is_merged else table for table in tables]
+        ends = band_ends(band, claims, drawn_tables[0], level, n_resamples, rng)
         labels, table_before = notion.claim_names(names), (*tables, None)[1]
         display = cls(tables[0], notion, labels, ends, level, table_before, names, name)
-        display.drawn, display.drawn_before = drawn[0], (*drawn, None)[1]
+        display.drawn, display.drawn_before = drawn_tables[0], (*drawn_tables, None)[1]
         if curve == "isotonic":
-            curves = [fit_curve(notion, one, level, n_resamples, rng) for one in both]
+            curves = [fit_curve(notion, part, level, n_resamples, rng) for part in series_claims]
             display.curve, display.curve_before = curves[0], (*curves, None)[1]
         elif band == "simultaneous":
             display.band_label = f"{100 * level:g}% confidence band"
@@ -247,7 +254,7 @@ class ReliabilityDisplay(GridDisplay):
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,  # as scikit-learn calls it
+        X: Any,
         y: LabelsLike,
         *,
         notion: str | Notion = "confidence",
@@ -257,7 +264,7 @@ class ReliabilityDisplay(GridDisplay):
         name: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Compute the diagram of a fitted classifier or calibrator, by its ``predict_proba``."""
+        """Compute the diagram from ``predict_proba`` of a fitted classifier or calibrator."""
         binning: Any = {"notion": notion, "n_bins": n_bins, "strategy": strategy}
         rows: Any = {"sample_weight": sample_weight, "classes": estimator.classes_}
         proba = estimator.predict_proba(X)
@@ -276,14 +283,15 @@ class ReliabilityDisplay(GridDisplay):
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw into. A display with several axes divides them. By default, a new figure is
-            made.
+            Axes to draw into. A display with several panels divides the area of these axes. By
+            default, a new figure is created.
         max_claims : int
-            Largest number of diagrams. The diagrams with the largest contribution to the error are
-            drawn.
+            Maximum number of diagrams. If there are more claims, the claims with the largest
+            contribution to the error are drawn.
         details : sequence of int, optional
-            Bins of the top-label figure, from 0, that are shown class by class. By default the bin
-            whose classes differ most, and the bin with the most rows.
+            Indices of the bins that the top-label figure shows class by class. By default, these
+            are the bin with the largest difference between star and plus, and the bin with the most
+            rows.
         line_kw : mapping, optional
             matplotlib keywords of the line of a display with a ``name`` (color, linewidth, ...).
         """
@@ -299,7 +307,7 @@ class ReliabilityDisplay(GridDisplay):
         return self._plot_grid(ax, max_claims)
 
     def _plot_line(self, ax: Any, line_kw: Mapping[str, Any]) -> Self:
-        """Draw one line, possibly in the axes of others."""
+        """Draw a single line, possibly in axes with the lines of other models."""
         if self.table.n_claims > 1:
             raise ValueError(
                 f"A display with a name is one line, but notion {self._notion.name!r} has "
@@ -401,7 +409,7 @@ class ReliabilityDisplay(GridDisplay):
         below.set_title(x, fontsize=SMALL + 1, pad=0)
 
     def _draw_legend(self, place: Any, main: Any = None, *, n_columns: int = 3) -> Any:
-        """Draw one legend for all axes, below them or inside ``main`` if it is given."""
+        """Draw one legend for all axes, below the axes or inside ``main`` if passed."""
         if main is not None:
             return main.legend(handles=self._handles, loc="best", fontsize=SMALL - 1)
         ax = self.figure_.add_subplot(place)
@@ -434,9 +442,9 @@ class ReliabilityDisplay(GridDisplay):
 
     @property
     def pluses(self) -> FloatArray:
-        """Mean score of each bin, and mean score plus or minus the mean gap of its claims.
+        """Return the mean score of each bin, and this score plus or minus the mean gap.
 
-        The sign is that of the star. The shape is (n_bins, 2).
+        The plus is on the same side of the diagonal as the star. The shape is (n_bins, 2).
         """
         stars, gap = self.stars, self.table.pooled_gap
         side = np.where(stars[:, 1] > stars[:, 0], 1.0, -1.0)
@@ -446,11 +454,11 @@ class ReliabilityDisplay(GridDisplay):
     def details(self) -> tuple[int, ...]:
         """Return the bin whose star and plus differ most, and the bin with the most rows.
 
-        The former has at least 0.5% of the rows.
+        Only bins with at least 0.5% of the rows are considered.
         """
         rows = self.table.weight.sum(axis=0)
-        hidden = np.abs(self.pluses[:, 1] - self.stars[:, 1])
-        eligible = np.where(rows >= 0.005 * rows.sum(), np.nan_to_num(hidden), -1.0)
+        difference = np.abs(self.pluses[:, 1] - self.stars[:, 1])
+        eligible = np.where(rows >= 0.005 * rows.sum(), np.nan_to_num(difference), -1.0)
         return tuple(sorted({int(eligible.argmax()), int(rows.argmax())}))
 
     @property

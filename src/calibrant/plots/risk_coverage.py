@@ -16,16 +16,16 @@ from calibrant.plots._canvas import AxesDisplay, require_matplotlib
 from calibrant.plots._style import INK, SMALL, Series, label, named_series, tidy
 
 _MOST_POINTS = 2000
-"""Most points of a drawn line, more than a figure has pixels across."""
+"""Maximum number of points of a drawn line. The width of a figure has fewer pixels."""
 
 _SHOWN_COVERAGE = 0.1
-"""Bounds at a lower coverage do not determine the height of the axes. They belong to few rows, so
-they are much higher than the others."""
+"""Bounds at a lower coverage do not determine the height of the axes. Such bounds are based on few
+rows, so they are much higher than the other bounds."""
 
 
 @dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(AxesDisplay):
-    """Risk-coverage plot: error rate of the most confident predictions against their share.
+    """Risk-coverage plot of the error rate of the most confident predictions against their share.
 
     Use `from_predictions` with one or several models, and `plot`. Lower is better. Lines are
     observed error rates. Points are upper bounds of the error rate of new answers, which hold
@@ -34,7 +34,7 @@ class RiskCoverageDisplay(AxesDisplay):
     Parameters
     ----------
     curves : dict of str to RiskCoverageCurve
-        One per model, from `calibrant.inference.risk_coverage`.
+        Curve of each model, from `calibrant.inference.risk_coverage`.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class RiskCoverageDisplay(AxesDisplay):
 
     See Also
     --------
-    calibrant.inference.risk_coverage : Computes a curve.
+    calibrant.inference.risk_coverage : Compute a curve.
     calibrant.metrics.aurc : Area under the line.
 
     Examples
@@ -76,7 +76,7 @@ class RiskCoverageDisplay(AxesDisplay):
         y_true, n_points, level, score, inputs, classes
             As in `calibrant.inference.risk_coverage`.
         y_prob : array-like of shape (n, K), or dict of such arrays
-            Probabilities of one model, or of several by name.
+            Scores of one model, or of several models by name.
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
@@ -85,9 +85,9 @@ class RiskCoverageDisplay(AxesDisplay):
         return cls({name: risk_coverage(y_true, p, **options) for name, p in models.items()})
 
     def plot(self, ax: Any = None, *, risk: float | None = None) -> Self:
-        """Draw; ``risk`` is an acceptable error rate, drawn as a line.
+        """Draw the curves, and a line at an acceptable error rate ``risk``.
 
-        The largest coverage that the bounds prove for this risk is marked for each model.
+        For each model, the largest coverage is marked at which the upper bound is at most ``risk``.
         """
         self._open_axes(ax, (5.0, 3.6))
         tidy(self.ax_)
@@ -99,15 +99,15 @@ class RiskCoverageDisplay(AxesDisplay):
         self.ax_.set(xlim=(0, 1.02), ylim=(0, self._height(risk)))
         self.ax_.legend(fontsize=SMALL, frameon=False, loc="best")
         level = format_percent(next(iter(self.curves.values())).level)
-        title = f"Risk and coverage; points: {level} upper bounds, jointly valid"
+        title = f"Risk and coverage (points: {level} upper bounds, jointly valid)"
         label(self.ax_, "share of rows that are answered", "error rate of answers", title)
         return self
 
     def _draw(self, curve: RiskCoverageCurve, name: str, style: Series) -> None:
         path = curve.path
         step = -(-len(path.rows) // _MOST_POINTS)
-        kept = np.append(np.arange(0, len(path.rows) - 1, step), len(path.rows) - 1)
-        rows, errors = path.rows[kept], path.errors[kept]
+        places = np.append(np.arange(0, len(path.rows) - 1, step), len(path.rows) - 1)
+        rows, errors = path.rows[places], path.errors[places]
         # The line begins at coverage 0 with the error rate of the most confident rows.
         x, y = np.append(0.0, rows / path.total), np.append(errors[0] / rows[0], errors / rows)
         look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.6}
@@ -127,9 +127,9 @@ class RiskCoverageDisplay(AxesDisplay):
                 self.ax_.annotate(format_percent(share), (share, risk), **place, **style)
 
     def _height(self, risk: float | None) -> float:
-        """Upper end of the vertical axis."""
+        """Return the upper end of the vertical axis."""
         values = [0.01 if risk is None else 1.3 * risk]
         for curve in self.curves.values():
-            shown = curve.coverage >= _SHOWN_COVERAGE
-            values += [curve.high[shown].max(), curve.risk[shown].max()]
+            is_shown = curve.coverage >= _SHOWN_COVERAGE
+            values += [curve.high[is_shown].max(), curve.risk[is_shown].max()]
         return min(1.0, 1.1 * float(max(values)))

@@ -32,11 +32,12 @@ MOST_POINTS = 4000
 BIN_COLORS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#B8A400", GREY, "#5B4B8A", "#8C564B")
 
 MARKS = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) / np.array([3, 2, 2, 2])[:, None]
-"""Interpretation points: the center and the midpoints of the sides."""
+"""Interpretation points, which are the center and the midpoints of the sides."""
 
 _LEGEND = {"fontsize": SMALL, "frameon": False, "loc": "upper right", "bbox_to_anchor": (1.1, 1.0)}
 
-# Arrows shorter than this share of the side would consist of a head only, so they are not drawn.
+# Arrows shorter than this share of a side are not drawn, because they would consist of a head
+# only.
 _SHORTEST = 0.004
 
 # Widths of arrows in units of the axes: on white, over dots (with a white outline), and at the
@@ -71,13 +72,13 @@ class SimplexDisplay(AxesDisplay):
     tails, heads : arrays of shape (m, 3), optional
         Arrows from predictions to calibrated probabilities.
     marks, mark_heads : arrays of shape (4, 3), optional
-        Interpretation points (Kull 2019) and their calibrated probabilities: the center and the
-        midpoints of the sides.
-    class_names : sequence of three
+        Interpretation points (Kull 2019) and their calibrated probabilities. The interpretation
+        points are the center and the midpoints of the sides.
+    class_names : sequence of three names, optional
         Names of the classes.
     group_kind : {"class", "bin", "region"}
-        Classes have a legend, and bins repeat ten colors. The dots of regions are large enough to
-        fill the triangle.
+        Meaning of ``groups``. Classes have a legend, and bins have ten colors that repeat. The dots
+        of regions are large enough to fill the triangle.
     title : str
         Title of the plot.
 
@@ -117,9 +118,10 @@ class SimplexDisplay(AxesDisplay):
         inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Show predictions colored by true class. ``after`` adds arrows to calibrated ones.
+        """Show predictions, colored by true class.
 
-        ``inputs`` is the kind of both scores. If there are more than 4000 rows (400 with arrows),
+        ``after`` adds arrows from predictions to calibrated predictions. ``inputs`` is the type of
+        the scores ``y_prob`` and ``after``. If there are more than 4,000 rows (400 with arrows),
         evenly spaced rows are drawn.
         """
         require_matplotlib()
@@ -145,10 +147,10 @@ class SimplexDisplay(AxesDisplay):
     ) -> Self:
         """Show the effect of a fitted calibrator of three classes.
 
-        For a calibrator with bins (`CanonicalBinning`), the rows of X, or the whole triangle, are
-        colored by bin. Every bin with at least ``min_rows`` rows has an arrow from the mean of its
-        rows to its prediction. Other calibrators are shown by arrows from a grid with
-        ``resolution`` steps per side, and from the four interpretation points.
+        For a calibrator with bins (`CanonicalBinning`), the rows of X are colored by bin, or the
+        whole triangle if X is None. Every bin with at least ``min_rows`` rows has an arrow from the
+        mean of its rows to its prediction. For other calibrators, arrows start at a grid with
+        ``resolution`` steps per side, and at the four interpretation points.
         """
         require_matplotlib()
         check_fitted(estimator)
@@ -158,9 +160,9 @@ class SimplexDisplay(AxesDisplay):
         if isinstance(estimator, HasVectorBins):
             return cls._from_bins(estimator, points, min_rows)
         arrows = [(tails, _map_points(estimator, tails)) for tails in (_grid(resolution), MARKS)]
-        few = None if points is None else points[_select(len(points), MOST_POINTS)]
+        subset = None if points is None else points[_select(len(points), MOST_POINTS)]
         title = f"Effect of {type(estimator).__name__}"
-        return cls(few, None, *arrows[0], *arrows[1], estimator.classes_, title=title)
+        return cls(subset, None, *arrows[0], *arrows[1], estimator.classes_, title=title)
 
     @classmethod
     def _from_bins(cls, estimator: Any, rows: FloatArray | None, min_rows: int) -> Self:
@@ -172,11 +174,11 @@ class SimplexDisplay(AxesDisplay):
         enough = counts >= min_rows
         tails = (sums / counts[:, None])[enough]
         heads = _map_points(estimator, points)[first][enough]
-        few = _select(len(points), MOST_POINTS)
+        places = _select(len(points), MOST_POINTS)
         note = ", arrows from mean to calibrated prediction" if enough.any() else ""
         return cls(
-            points[few],
-            group[few],
+            points[places],
+            group[places],
             tails,
             heads,
             class_names=estimator.classes_,
@@ -246,7 +248,7 @@ class SimplexDisplay(AxesDisplay):
 
 
 def _mix_with_white(color: str) -> str:
-    """Mix a color with white. Opaque dots, unlike transparent ones, can overlap without seams."""
+    """Mix a color with white. Opaque dots can overlap without seams, unlike transparent dots."""
     channels = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{(c + 255) // 2:02x}" for c in channels)
 
@@ -261,9 +263,9 @@ def _corner_names(names: AnyArray | None) -> list[str]:
 def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, width: float) -> None:
     start, end = to_plane(tails), to_plane(heads)
     move = end - start
-    long = np.hypot(*move.T) > _SHORTEST
-    x, y = start[long].T
-    u, v = move[long].T
+    is_long = np.hypot(*move.T) > _SHORTEST
+    x, y = start[is_long].T
+    u, v = move[is_long].T
     scale = {"angles": "xy", "scale_units": "xy", "scale": 1, "minlength": 0.3}
     shape = {"width": width, "headwidth": 4.0, "headlength": 4.5}
     line = {"edgecolor": "white", "linewidth": 0.5 if width == _OVER_DOTS else 0, "zorder": 5}
@@ -279,7 +281,7 @@ def _check_three(n_classes: int) -> None:
 
 
 def _grid(resolution: int) -> FloatArray:
-    """Points of a triangular grid, a third of a step inside the corners and sides."""
+    """Return the points of a triangular grid, a third of a step inside corners and sides."""
     i, j = np.meshgrid(np.arange(resolution + 1), np.arange(resolution + 1), indexing="ij")
     inside = i + j <= resolution
     count = np.stack([i[inside], j[inside], resolution - i[inside] - j[inside]], axis=1)
@@ -287,13 +289,13 @@ def _grid(resolution: int) -> FloatArray:
 
 
 def _as_points(estimator: Any, X: ScoresLike) -> FloatArray:
-    """Probabilities of the scores of a fitted calibrator."""
+    """Return the probabilities of the scores of a fitted calibrator."""
     scores = check_scores(arrange_as_fitted(X, None, estimator.classes_), inputs=estimator.inputs)
     return as_proba(scores, estimator.inputs)
 
 
 def _scores_of(estimator: Any, proba: FloatArray) -> FloatArray:
-    """Probabilities converted to the inputs of the estimator."""
+    """Convert probabilities to the type of scores that the estimator accepts."""
     return proba if estimator.inputs == "proba" else log_clipped(proba, EPS)
 
 

@@ -18,23 +18,25 @@ from calibrant.plots._style import SMALL, label, series, tidy
 
 @dataclass(eq=False, repr=False)
 class ValidityDisplay(GridDisplay):
-    r"""Validity plot: share V(eps) of rows whose estimated calibration error is at most eps.
+    r"""Validity plot of the share V(eps) of rows whose estimated error is at most eps.
 
-    Use `from_predictions` with one or several models, and `plot`. Higher is better. The area above
-    a curve is the calibration error.
+    Use `from_predictions` with one or several models, and `plot`. Higher is better. The error of a
+    row is the estimated calibration error of its bin. The area above a curve is the expected
+    calibration error.
 
     Parameters
     ----------
     curves : dict of str to ValidityCurve
-        One per model, from `calibrant.inference.validity_curve`.
+        Curve of each model, from `calibrant.inference.validity_curve`.
     claims : sequence of int, optional
-        Indices of classes to draw in separate axes, each among its own rows.
+        Indices of classes that are drawn in separate axes. Each curve is then about the rows of its
+        class.
     names : sequence of str, optional
         Titles of these axes.
 
     See Also
     --------
-    calibrant.inference.validity_curve : Computes a curve.
+    calibrant.inference.validity_curve : Compute a curve.
 
     References
     ----------
@@ -80,9 +82,9 @@ class ValidityDisplay(GridDisplay):
         y_true, notion, n_bins, strategy, bins, inputs, sample_weight, classes
             As in `calibrant.inference.validity_curve`.
         y_prob : array-like of shape (n, K), or dict of such arrays
-            Probabilities of one model, or of several by name.
+            Scores of one model, or of several models by name.
         claims, names
-            As in the parameters of the class.
+            As in the parameters of `ValidityDisplay`.
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
@@ -135,7 +137,7 @@ class ValidityDisplay(GridDisplay):
         ax.set(xlim=(0, end), ylim=(0, 1.03))
 
     def _end(self, claim: int | None) -> float:
-        """The epsilon at which all curves have reached 1."""
+        """Return the epsilon at which all curves have reached 1."""
         ends = []
         for curve in self.curves.values():
             rows = ... if claim is None else claim

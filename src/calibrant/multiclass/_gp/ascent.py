@@ -28,7 +28,7 @@ class Ascendable(Protocol):
         """Return the posterior at a mean. Its value is -inf outside the domain."""
 
     def gradient(self, posterior: Posterior) -> FloatArray:
-        """Derivative with respect to the mean."""
+        """Return the derivative with respect to the mean."""
 
 
 def ascend(
@@ -45,19 +45,19 @@ def ascend(
     when the Newton decrement is at most ``tolerance``, or when no step increases the value. The
     Newton decrement is twice the expected increase of the value.
     """
-    here = function.at(start)
-    slope = function.gradient(here)
+    point = function.at(start)
+    slope = function.gradient(point)
     secants: list[_Secant] = []
     for _ in range(max_iter):
-        if slope @ here.metric @ slope <= tolerance:
+        if slope @ point.metric @ slope <= tolerance:
             break
-        there = _step(function, here, _direction(here.metric, slope, secants), slope)
-        if there is None:
+        new_point = _step(function, point, _direction(point.metric, slope, secants), slope)
+        if new_point is None:
             break
-        new_slope = function.gradient(there)
-        secants = _append_secant(secants, there.mean - here.mean, slope - new_slope, n_secants)
-        here, slope = there, new_slope
-    return here
+        new_slope = function.gradient(new_point)
+        secants = _append_secant(secants, new_point.mean - point.mean, slope - new_slope, n_secants)
+        point, slope = new_point, new_slope
+    return point
 
 
 class _Secant(NamedTuple):
@@ -79,27 +79,27 @@ def _append_secant(
 
 
 def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) -> FloatArray:
-    """Multiply the corrected inverse Hessian by the gradient: the two loops of L-BFGS."""
-    left = slope.copy()
+    """Multiply the corrected inverse Hessian by the gradient, with the two loops of L-BFGS."""
+    remainder = slope.copy()
     shares = []
     for secant in reversed(secants):
-        shares.append(float(secant.step @ left) / secant.curvature)
-        left -= shares[-1] * secant.fall
-    out = metric @ left
+        shares.append(float(secant.step @ remainder) / secant.curvature)
+        remainder -= shares[-1] * secant.fall
+    out = metric @ remainder
     for secant, share in zip(secants, reversed(shares), strict=True):
         out += (share - float(secant.fall @ out) / secant.curvature) * secant.step
     return out
 
 
 def _step(
-    function: Ascendable, here: Posterior, direction: FloatArray, slope: FloatArray
+    function: Ascendable, point: Posterior, direction: FloatArray, slope: FloatArray
 ) -> Posterior | None:
     """Try steps of length 1, 1/2, 1/4, ... and return the first that increases the value enough."""
     gain = 1e-4 * float(direction @ slope)
     length = 1.0
     while length > 1e-8:
-        there = function.at(here.mean + length * direction)
-        if there.value >= here.value + length * gain:
-            return there
+        new_point = function.at(point.mean + length * direction)
+        if new_point.value >= point.value + length * gain:
+            return new_point
         length *= 0.5
     return None

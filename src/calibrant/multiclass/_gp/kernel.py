@@ -20,7 +20,7 @@ _JITTER = 1e-8
 
 
 class Kernel(NamedTuple):
-    """Parameters of the kernel: RBF variance, lengthscale, and the variance of the white noise."""
+    """RBF variance, lengthscale, and variance of the white noise."""
 
     variance: float
     lengthscale: float

@@ -82,7 +82,7 @@ class Slopes:
     grid: FloatArray
     matrix: FloatArray
     gap: float
-    """Largest difference between a slope and the lower one of the adjacent grid points, for ``|m| =
+    """Maximum drop of a slope below the lower slope of the adjacent grid points, for ``|m| =
     1``."""
     lowest: float
     """The required floor of the slope."""
@@ -105,8 +105,8 @@ def certified_slopes(
 ) -> Slopes:
     """Return slopes on a grid from ``low`` to ``high``.
 
-    The grid is fine enough that, for a mean of norm ``size``, the slope changes little between its
-    points.
+    The grid is so fine that the slope changes little between adjacent points if the norm of the
+    mean is at most ``size``.
     """
     variance, lengthscale, _ = inducing.kernel
     lowest = min_slope(scale)
@@ -160,8 +160,8 @@ class _BarrierBound:
         return self.bound.outer_gradient(posterior) + barrier
 
     def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
-        # Secants are not used: the metric contains the exact curvature of the barrier, which
-        # changes too fast for secants of earlier steps.
+        # Secants are not used, because the curvature of the barrier changes too fast for secants
+        # of earlier steps. The metric contains the exact curvature.
         return ascend(self, self._feasible(start), tolerance=tolerance, n_secants=0)
 
     def _feasible(self, mean: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ from calibrant.multiclass._gp.bound import ScaledRows
 # scores have a larger slope, the maximum is their slope. A steeper function is practically a step
 # function.
 _STEEPEST = 30.0
-# Number of cells of the histogram: several hundred for each of the ten inducing inputs.
+# Number of cells of the histogram, several hundred per inducing input by default.
 _CELLS = 4096
 # Share of inducing inputs that are spread uniformly. Uniform inputs cover the ends of the range
 # even if most scores are equal.
@@ -59,8 +59,8 @@ class ScoreSummary:
         """
         share = np.minimum(self.histogram / self.histogram.sum(), 1.0 / n_inputs)
         mass = np.concatenate([[0.0], np.cumsum(share + _UNIFORM_SHARE / len(share))])
-        wanted = (np.arange(n_inputs) + 0.5) / n_inputs * mass[-1]
-        return np.interp(wanted, mass, np.linspace(self.low, self.high, len(mass)))
+        targets = (np.arange(n_inputs) + 0.5) / n_inputs * mass[-1]
+        return np.interp(targets, mass, np.linspace(self.low, self.high, len(mass)))
 
 
 def standardize(u: Rows, y: IntArray, weight: FloatArray) -> ScaledRows:

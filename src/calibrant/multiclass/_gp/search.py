@@ -8,9 +8,9 @@ Two priors regularize the search. The log density of kernel parameters is ``-sqr
 l)``, with the expected amplitude a of a latent function. The unit of l is the standard deviation of
 the scores. Without this prior, v could grow without limit, because the second-order term of the
 bound does not penalize uncertainty if probabilities are already 0 or 1. The second prior prefers
-the identity unless another latent function is better by 3 units of the bound. This is strong
-evidence on the scale of Kass & Raftery (1995, doi:10.1080/01621459.1995.10476572). In 300 simulated
-data sets of 1,000 calibrated rows, no fit reached this threshold.
+the identity unless another latent function is better by 3 units of the bound. A difference of 3
+units is strong evidence on the scale of Kass & Raftery (1995, doi:10.1080/01621459.1995.10476572).
+In 300 simulated data sets of 1,000 calibrated rows, no fit reached this threshold.
 """
 
 from __future__ import annotations
@@ -93,15 +93,15 @@ def fit_evidence(
     limits = _limits(summary, n_inducing)
     result, n_iter = _search(profile, start, limits)
     best = profile.best
-    flat = profile.fresh(_packed(_flat_prior(summary, n_inducing)))
-    if flat.value - best.value < _STRONG_EVIDENCE / summary.total:
-        best = flat
+    flat_solution = profile.fresh(_packed(_flat_prior(summary, n_inducing)))
+    if flat_solution.value - best.value < _STRONG_EVIDENCE / summary.total:
+        best = flat_solution
     solution = Solution(_packed(best.inducing), best.value, n_iter, _outcome(result, limits))
     return Evidence(best.inducing, best.point, solution)
 
 
 def _outcome(result: scipy.optimize.OptimizeResult, limits: scipy.optimize.Bounds) -> Outcome:
-    """Convert the status of L-BFGS-B: 1 is an iteration limit, 2 a failed line search.
+    """Convert the status of L-BFGS-B, where 1 is an iteration limit and 2 a failed line search.
 
     The line search also fails at an optimum in a corner of the limits, where no step is left.
     """
@@ -112,8 +112,8 @@ def _outcome(result: scipy.optimize.OptimizeResult, limits: scipy.optimize.Bound
 
 
 def _usual_starts(summary: ScoreSummary, n_inducing: int) -> list[InducingInputs]:
-    needed = abs(summary.line - summary.rows.scale)
-    amplitude = float(np.clip(needed, _SMALLEST_START, 3 * summary.amplitude))
+    change = abs(summary.line - summary.rows.scale)
+    amplitude = float(np.clip(change, _SMALLEST_START, 3 * summary.amplitude))
     inputs = summary.spread_inputs(n_inducing)
     shapes = product(_START_AMPLITUDES, _START_LENGTHSCALES)
     return [
@@ -148,7 +148,7 @@ def _packed(inducing: InducingInputs) -> FloatArray:
 def _search(
     profile: _Profile, start: FloatArray, limits: scipy.optimize.Bounds
 ) -> tuple[scipy.optimize.OptimizeResult, int]:
-    """Run L-BFGS-B, and restart it if its line search fails.
+    """Run L-BFGS-B, and restart the search if its line search fails.
 
     The line search can fail because m has moved to another mode.
     """
