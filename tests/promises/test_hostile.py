@@ -610,7 +610,10 @@ def test_tests_of_many_rows_look_at_a_part():
     made = calibrant.report.summarize(
         labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=49
     )
-    assert "Tests and decomposition use 20,000 rows, drawn at random." in made.how
+    assert (
+        "Tests, decomposition, two-bin error, cutoff error and proved shares of answered rows use "
+        "20,000 rows, drawn at random."
+    ) in made.how
     assert made.n_samples == 60_000
 
 
