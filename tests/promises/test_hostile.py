@@ -125,7 +125,7 @@ def test_a_signal_leaves_the_old_output_and_nothing_else(number, tmp_path):
     child.send_signal(number)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 128 + number
-    assert said == "calibrant: interrupted; nothing was written\n"
+    assert said == "calibrant: The command was interrupted. No file was written.\n"
     assert os.listdir(tmp_path) == ["out"]
     assert (tmp_path / "out").read_text() == "old"
 

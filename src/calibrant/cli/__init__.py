@@ -51,8 +51,8 @@ def run(arguments: Sequence[str]) -> int:
     except Termination as signal_error:
         code = _KILLED + int(signal_error.args[0])
     if code > _KILLED:
-        written = f"{', '.join(completed)} was written" if completed else "nothing was written"
-        return report_error(f"interrupted; {written}", code)
+        written = f"Files written: {', '.join(completed)}" if completed else "No file was written"
+        return report_error(f"The command was interrupted. {written}.", code)
     return code
 
 
@@ -62,7 +62,7 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stdout.write(f"calibrant {__version__}\n")
         return 0
     try:
-        import rich  # noqa: F401  # results are shown by code that is imported later
+        import rich  # noqa: F401  # modules that print results import rich later
         import typer
 
         from calibrant.cli._app import app

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 _NAMES = ("scipy.stats", "numpy.f2py", "narwhals", "narwhals.stable", "narwhals.stable.v2")
-"""SciPy and scikit-learn import these and do not use them before a command ends."""
+"""Modules that SciPy and scikit-learn import, but that no command uses."""
 
 
 class _Deferred(ModuleType):
