@@ -136,9 +136,8 @@ def drop_output() -> None:
 
 
 def _text_of(error: Exception) -> str:
-    from calibrant._validation import (
-        ParameterError,
-    )  # this import is deferred, because it imports scikit-learn
+    # Imported here, because this module imports scikit-learn, which takes long.
+    from calibrant._validation import ParameterError
 
     if isinstance(error, ParameterError):
         return error.message.spell(spell_option)
@@ -147,9 +146,8 @@ def _text_of(error: Exception) -> str:
 
 def report_error(message: str, code: int = BAD_INPUT) -> int:
     """Print a message on standard error and return the exit code."""
-    from calibrant._validation import (
-        printable,
-    )  # this import is deferred, because it imports scikit-learn
+    # Imported here, because this module imports scikit-learn, which takes long.
+    from calibrant._validation import printable
 
     text = printable(" ".join(message.split()))
     if len(text) > _LONGEST_MESSAGE:

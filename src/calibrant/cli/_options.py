@@ -36,8 +36,8 @@ FitBy = Annotated[
     typer.Option(
         "--by",
         metavar="COLUMN",
-        help="Also calibrate each group of this column, shrunk toward the fit on all rows "
-        "(repeatable).",
+        help="Also fit a correction for each group of this column, shrunk toward the fit on all "
+        "rows (repeatable).",
     ),
 ]
 ApplyBy = Annotated[
@@ -472,7 +472,8 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**members)
         command(**values)
 
-    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # typer reads the options from here
+    # typer reads the options from the signature.
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in options}
     return run
 

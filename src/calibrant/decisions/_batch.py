@@ -99,7 +99,7 @@ def select_answers(
     X : array-like of shape (n, K) or (n, n_features)
         Scores of the rows with labels, or their features if an ``estimator`` is passed.
     X_new : array-like of shape (m, K) or (m, n_features)
-        The batch: rows of the same kind without labels.
+        Rows of the batch, of the same kind as ``X`` and without labels.
     risk : float, default 0.05
         Largest expected share of wrong answers.
     estimator : classifier or calibrator, optional

@@ -95,9 +95,7 @@ def find_answer_threshold(run: Run, risk: float, delta: float = DELTA) -> Answer
     independent questions. If a question was answered several times, one random answer counts.
     """
     # Imported here, because only thresholds need this subpackage.
-    from calibrant.decisions._threshold import (
-        find_threshold,
-    )
+    from calibrant.decisions._threshold import find_threshold
 
     for value, name in ((risk, "risk"), (delta, "delta")):
         if not 0 < value < 1:

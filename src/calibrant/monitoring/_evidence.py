@@ -282,7 +282,7 @@ class GapSums:
 
     @classmethod
     def concatenate(cls, sums: Sequence[GapSums]) -> GapSums:
-        """The claims of all sums, one after the other."""
+        """Concatenate the claims of all sums."""
         columns = zip(*(part.arrays for part in sums), strict=True)
         return cls(*(np.concatenate(column) for column in columns))
 

@@ -263,7 +263,8 @@ class Report(ShortRepr):
     code : str
         Python code that reproduces the figures.
     created, method, data_sha256 : str
-        Date of the report, name of the method, and digest of the data file if there is one.
+        Date of the report, name of the method, and digest of the data file. The digest is empty
+        without a file.
 
     See Also
     --------

@@ -66,7 +66,7 @@ def _own_text(model: Calibrator) -> str:
 
 
 def _members(model: Any) -> list[Any]:
-    """Base calibrators that are described one by one."""
+    """Return the base calibrators that are described separately."""
     if not isinstance(model, AutoCalibration):
         return []
     return [fitted for name, fitted in model.members_.items() if name != "identity"]

@@ -1,5 +1,6 @@
-"""The fits of a report: one on all rows, which is described, and one per fold, which predicts
-held-out rows.
+"""The fits of a report.
+
+The report describes a fit on all rows. A fit per fold predicts the held-out rows of the fold.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ HEADER = ("Group", "Rows", "Accuracy", "Gap before", "Gap after", "Finding after
 
 _LEVEL = 0.95
 _CURVE_BINS = 8
-"""Bins of the small reliability diagrams; groups have fewer rows than the whole data."""
+"""Number of bins of the small reliability diagrams, which have few rows."""
 
 
 def group_note(

@@ -1,7 +1,7 @@
 """Compute the content of a report from scores and labels.
 
-Rows in memory and chunked rows have the same pipeline: fit, predict held-out rows, sum over all
-rows, and draw rows for methods that need single rows. All rows in memory are drawn.
+Rows in memory and chunked rows have the same pipeline. It fits calibrators, predicts held-out rows,
+sums over all rows, and draws rows for methods that need single rows. All rows in memory are drawn.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def _apart(before: Estimate, after: Estimate) -> tuple[bool, bool]:
 
 
 def class_table(report: Report) -> Markup:
-    """Return the calibration errors of each class. Of many classes, large errors come first."""
+    """Return the calibration errors of each class. Large errors come first for many classes."""
     rows = [
         [
             head(row.name),
