@@ -588,7 +588,8 @@ def test_an_interrupted_command_leaves_the_old_output_and_nothing_else(files, ca
         [sys.executable, "-c", INTERRUPTED, *arguments], capture_output=True, text=True, check=False
     )
     assert made.returncode == 130
-    assert made.stderr.strip() == "calibrant: interrupted; nothing was written"
+    message = "calibrant: The command was interrupted. No file was written."
+    assert made.stderr.strip() == message
     assert Path("out.csv").read_text() == "old"
     assert sorted(os.listdir(".")) == before
 

@@ -59,7 +59,7 @@ def test_bad_input_is_one_line_and_writes_nothing(folder, capsys):
 def test_risk_adds_thresholds(folder, capsys):
     pytest.importorskip("calibrant.decisions")
     assert run(["llm", "results", "--risk", "0.7", "-o", "report.html", "-q"]) == 0
-    assert "With 90% confidence, at most 70% of them are wrong" in capsys.readouterr().out
+    assert "With 90% confidence, at most 70% of these answers are wrong" in capsys.readouterr().out
     assert "Threshold" in (folder / "report.html").read_text()
 
 

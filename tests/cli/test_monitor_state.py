@@ -94,7 +94,7 @@ def test_a_state_is_locked_and_released_where_there_is_no_flock(windows, tmp_pat
     state = tmp_path / "state.json"
     for _ in range(2):
         with _monitor_state.locked(state):
-            with pytest.raises(ValueError, match=r"locked by another update\. If none is running"):
+            with pytest.raises(ValueError, match=r"locked by another update\. If no other"):
                 _monitor_state.locked(state).__enter__()
             assert os.listdir(tmp_path) == ["state.json.lock"]
         assert os.listdir(tmp_path) == []

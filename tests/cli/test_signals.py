@@ -34,7 +34,7 @@ def test_a_signal_during_an_import_is_handled_afterwards(tmp_path):
         timeout=30,
     )
     assert (child.returncode, child.stdout) == (128 + signal.SIGTERM, "True\n")
-    assert child.stderr == "calibrant: interrupted; nothing was written\n"
+    assert child.stderr == "calibrant: The command was interrupted. No file was written.\n"
 
 
 def test_handlers_are_restored():

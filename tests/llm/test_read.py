@@ -31,7 +31,7 @@ def test_folder_with_several_formats(tmp_path):
 def test_missing_paths_and_empty_folders(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no file or folder"):
         llm.read(tmp_path / "nothing")
-    with pytest.raises(ValueError, match="holds no evaluation"):
+    with pytest.raises(ValueError, match="contains no evaluation"):
         llm.read(tmp_path)
     with pytest.raises(ValueError, match="reading must be"):
         llm.read(tmp_path, reading="tokens")

@@ -45,8 +45,8 @@ def test_rows_that_prove_nothing_have_no_threshold(rng):
 def test_thresholds_are_sentences_and_dictionaries():
     found = AnswerThreshold(0.83, 0.05, 0.1, 0.46, 500)
     assert str(found) == (
-        "Give answers with a confidence above 0.830. With 90% confidence, at most 5% of them are "
-        "wrong; 46% of the questions are answered."
+        "Give answers with a confidence above 0.830. With 90% confidence, at most 5% of these "
+        "answers are wrong. 46% of the questions are answered."
     )
     everything = AnswerThreshold(-np.inf, 0.05, 0.1, 1.0, 500)
     assert str(everything).startswith("Give all answers.")

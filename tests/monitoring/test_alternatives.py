@@ -64,7 +64,7 @@ def test_a_rule_comes_back_from_its_state():
         ({"notions": []}, "notions must not be empty. Pass at least one notion"),
         ({"notions": ["canonical"]}, "binary claims"),
         ({"mode": "maybe"}, "mode"),
-        ({"arl": 0.5}, "arl must be a number of rows above 1, or None; got 0.5"),
+        ({"arl": 0.5}, "arl must be a number of rows above 1, or None, got 0.5"),
         ({"lag": 0}, "lag"),
         ({"inputs": "guess"}, "inputs"),
     ],

@@ -206,8 +206,8 @@ def test_a_listed_gap_within_the_tolerance_has_a_note():
 def test_what_could_still_hide_is_the_first_claim_and_the_worst():
     worse = replace(GAP, claim="class 3", high=0.3)
     assert hidden_gap_sentence([GAP]) == (
-        "No alarm does not prove calibration. The data do not exclude a mean gap of 0.0500 for "
-        "confidence."
+        "The absence of an alarm does not prove calibration. The data do not exclude a mean gap "
+        "of 0.0500 for confidence."
     )
     assert hidden_gap_sentence([GAP, worse]).endswith(
         "a mean gap of 0.0500 for confidence, and of 0.300 for class 3."
@@ -245,5 +245,5 @@ def test_an_alarm_names_the_strongest_evidence_even_if_nothing_is_listed(stream)
 
 def test_evidence_that_is_not_unusual_has_no_probability():
     assert _chance_sentence(0.7, "evidence", "that is calibrated") == (
-        "This is not unusual for a model that is calibrated."
+        "This evidence is not unusual for a model that is calibrated."
     )

@@ -125,7 +125,7 @@ def test_a_signal_leaves_the_old_output_and_nothing_else(number, tmp_path):
     child.send_signal(number)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 128 + number
-    assert said == "calibrant: interrupted; nothing was written\n"
+    assert said == "calibrant: The command was interrupted. No file was written.\n"
     assert os.listdir(tmp_path) == ["out"]
     assert (tmp_path / "out").read_text() == "old"
 
@@ -610,7 +610,10 @@ def test_tests_of_many_rows_look_at_a_part():
     made = calibrant.report.summarize(
         labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=49
     )
-    assert "Tests and decomposition use 20,000 rows, drawn at random." in made.how
+    assert (
+        "Tests, decomposition, two-bin error, cutoff error and proved shares of answered rows use "
+        "20,000 rows, drawn at random."
+    ) in made.how
     assert made.n_samples == 60_000
 
 

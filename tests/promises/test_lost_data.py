@@ -282,7 +282,7 @@ def test_a_signal_after_the_write_does_not_say_that_nothing_was_written(tmp_path
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert child.returncode == 128 + signal.SIGTERM
-    assert child.stderr == "calibrant: interrupted; out was written\n"
+    assert child.stderr == "calibrant: The command was interrupted. Files written: out.\n"
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ NOTHING = "No miscalibration detected; no change recommended."
     [
         (5000, (0.1, 0.2), (0.001,), "Use the calibrated probabilities.", "good"),
         (5000, (-0.001, 0.002), (0.3, 0.6), NOTHING, "good"),
-        (99, (0.1, 0.2), (0.001,), "Too few rows (99). Collect at least 100", "mixed"),
+        (99, (0.1, 0.2), (0.001,), "99 rows are too few for a recommendation. Collect", "mixed"),
         (5000, (-0.2, -0.1), (0.3,), "Keep the original probabilities. The method auto", "bad"),
         (
             5000,
@@ -52,7 +52,7 @@ def test_the_advice_follows_from_rows_gain_and_tests(n_samples, interval, values
 def test_an_error_that_remains_after_a_gain_is_no_green_light():
     action, conclusion = advice(5000, (0.1, 0.2), (0.001,), has_rest=True)
     assert action.startswith("Use the calibrated probabilities.")
-    assert "remains" in action
+    assert "remaining miscalibration was detected" in action
     assert conclusion == "mixed"
 
 

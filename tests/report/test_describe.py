@@ -36,7 +36,7 @@ def test_a_map_without_words_of_its_own_shows_what_it_does_and_what_it_learned(d
 def test_a_calibrator_of_somebody_else_is_described_by_its_numbers(data):
     model = LogisticRegression().fit(*data)
     text = describe(model, ["a", "b"]).text
-    assert text.startswith("A fitted LogisticRegression. Settings: C = 1.0")
+    assert text.startswith("The calibrator is a fitted LogisticRegression. Settings: C = 1.0")
     assert f"intercept_ = {model.intercept_[0]:.4g}." in text
 
 

@@ -61,7 +61,7 @@ def test_without_groups_nothing_is_said():
 
 def test_the_page_has_a_forest_plot_and_a_small_diagram_of_each_group(report):
     page = to_html(report)
-    assert "Forest plot." in page
+    assert "Forest plot of the gap of each group" in page
     assert page.count("Reliability diagram of ") == 2
     (odd, even) = report.groups.charts
     assert (odd.name, even.name) == ("<b>odd</b>", "even")

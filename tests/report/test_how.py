@@ -30,7 +30,10 @@ def test_the_number_of_tested_rows_is_given_if_not_all_are_tested(report, data, 
     assert "drawn at random" not in " ".join(report.how)
     monkeypatch.setattr(_case, "_TESTED_ROWS", 200)
     some = summarize(labels, proba, calibrator=calibrant.Identity(), n_resamples=9)
-    assert "Tests and decomposition use 200 rows, drawn at random." in some.how
+    assert (
+        "Tests, decomposition, two-bin error, cutoff error and proved shares of answered rows use "
+        "200 rows, drawn at random."
+    ) in some.how
 
 
 def test_a_report_shows_how_to_write_about_the_calibrator(report):

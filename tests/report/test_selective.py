@@ -57,7 +57,7 @@ def test_weighted_rows_have_no_bounds_and_a_reason(data):
     )
     assert weighted.selective is None
     for text in (to_html(weighted), to_markdown(weighted)):
-        assert "There are no bounds of the error rate for weighted rows" in text
+        assert "There are no bounds of the error rate, because they require rows without" in text
 
 
 def test_the_page_and_the_text_have_the_table_and_a_finding(report):

@@ -66,7 +66,7 @@ def test_the_conclusion_follows_from_the_interval(before, gain):
         (
             -0.1,
             0.1,
-            "It is uncertain whether calibration by auto reduces log-loss, which changes "
+            "It is uncertain whether calibration by auto reduces log-loss. Log-loss changes "
             "from 0.700 to 0.700 on held-out rows (reduction 0, 95% CI -0.100 to +0.100).",
         ),
     ],
@@ -84,7 +84,7 @@ def gap(value, reach=0.001):
 
 
 def test_the_state_is_named_if_it_is_a_percentage_point_and_significant(before, gain):
-    none = "No over- or underconfidence on average was detected: "
+    none = "No average over- or underconfidence was detected: "
     starts = [
         (none, gap(-0.005)),
         ("Overconfident: mean confidence 76.5%, accuracy 75%.", gap(0.015)),

@@ -51,8 +51,8 @@ def run(arguments: Sequence[str]) -> int:
     except Termination as signal_error:
         code = _KILLED + int(signal_error.args[0])
     if code > _KILLED:
-        written = f"{', '.join(completed)} was written" if completed else "nothing was written"
-        return report_error(f"interrupted; {written}", code)
+        written = f"Files written: {', '.join(completed)}" if completed else "No file was written"
+        return report_error(f"The command was interrupted. {written}.", code)
     return code
 
 
@@ -62,7 +62,7 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stdout.write(f"calibrant {__version__}\n")
         return 0
     try:
-        import rich  # noqa: F401  # results are shown by code that is imported later
+        import rich  # noqa: F401  # modules that print results import rich later
         import typer
 
         from calibrant.cli._app import app
@@ -136,9 +136,8 @@ def drop_output() -> None:
 
 
 def _text_of(error: Exception) -> str:
-    from calibrant._validation import (
-        ParameterError,
-    )  # this import is deferred, because it imports scikit-learn
+    # Imported here, because this module imports scikit-learn, which takes long.
+    from calibrant._validation import ParameterError
 
     if isinstance(error, ParameterError):
         return error.message.spell(spell_option)
@@ -147,9 +146,8 @@ def _text_of(error: Exception) -> str:
 
 def report_error(message: str, code: int = BAD_INPUT) -> int:
     """Print a message on standard error and return the exit code."""
-    from calibrant._validation import (
-        printable,
-    )  # this import is deferred, because it imports scikit-learn
+    # Imported here, because this module imports scikit-learn, which takes long.
+    from calibrant._validation import printable
 
     text = printable(" ".join(message.split()))
     if len(text) > _LONGEST_MESSAGE:

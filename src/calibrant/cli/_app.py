@@ -34,6 +34,7 @@ from calibrant.cli._options import (
     MethodName,
     MethodNames,
     MinRows,
+    ModelToDecide,
     ModelToEvaluate,
     ModelToRead,
     ModelToWrite,
@@ -190,7 +191,7 @@ def fit(
     groups = read_columns(file, by)
     calibrator = make_calibrator(method, notion, file, seed, has_groups=bool(groups))
     rows = rows_for([calibrator], file, chunked)
-    # A pass over a file and a stacked ensemble have bars of their own.
+    # Passes over a file and stacked ensembles show their own progress bars.
     has_bar = rows is not file and "progress" in calibrator.get_params(deep=False)
     with output.working(f"Fitting {method}", spins=rows is not file and not has_bar):
         is_shown = has_bar and not output.quiet
@@ -223,15 +224,15 @@ def apply(
 
 @_command("calibrant decide model.json new.csv --risk 0.05 --calibration labeled.csv -o out.csv")
 def decide(
-    model: ModelToRead,
+    model: ModelToDecide,
     data: WeightedFileArguments,
     options: DecideArguments,
     output_path: DecisionsToWrite,
     printing: Printing,
 ) -> None:
     """Add decisions to the columns of a file. Decisions are answers with a guaranteed error rate
-    (--risk), actions of least expected cost (--cost), or sets of labels (--sets). MODEL is a
-    calibrator, or a decision that --save wrote. The guarantee is printed on standard error.
+    (--risk), actions of least expected cost (--cost), or sets of labels (--sets). The guarantee is
+    printed on standard error.
     """
     from calibrant.cli._decisions import decide_file
     from calibrant.cli._existing import check_output
@@ -331,7 +332,7 @@ def report(
     calibrator = model
     if model is None:
         calibrator = make_calibrator(options.method, options.notion, file, options.seed)
-    # Weighted rows are loaded by default; --chunked overrides this default.
+    # By default, weighted rows are loaded. --chunked overrides this default.
     is_chunked = False if data.weight and options.chunked is None else options.chunked
     rows = rows_for([calibrator], file, is_chunked)
     training = reports.training_rows(data, options, file, output)
@@ -357,8 +358,8 @@ def llm(
     output_path: PageToWrite = None,
 ) -> None:
     """Evaluate language models from evaluation logs. The command reads logs of lm_eval, Inspect,
-    HELM and batch services, and tables with the columns confidence and correct. It prints a table
-    of tasks with confidence intervals that hold jointly for all tasks.
+    HELM and batch services, and tables with the columns confidence and correct. The command prints
+    a table of tasks with confidence intervals that hold jointly for all tasks.
     """
     from calibrant.cli._llm import report_runs, show_runs
 

@@ -66,12 +66,12 @@ def evaluate_model(model: Any, arguments: FileArguments, n_bins: int, output: Ou
 
 
 def estimate_intervals(file: ScoreFile, *, progress: bool = False) -> dict[str, Interval]:
-    """Confidence intervals of proper scores and of the debiased calibration error, by name."""
+    """Compute confidence intervals of proper scores and of the debiased error, by name."""
     from calibrant.inference import bootstrap_interval, debiased_interval
 
     rows = file.load()
     options: dict[str, Any] = {
-        # Log-probabilities are valid logits: their softmax gives the probabilities.
+        # Log-probabilities are valid logits, because their softmax gives the probabilities.
         "inputs": "proba" if file.inputs == "proba" else "logits",
         "sample_weight": rows.weight,
         "classes": file.classes,
@@ -94,7 +94,7 @@ def _evaluate_chunk(inputs: Inputs, n_bins: int, chunk: ArraySample) -> MetricAc
 def make_calibrator(
     name: str, notion: str | None, file: ScoreFile, seed: int, *, has_groups: bool = False
 ) -> Any:
-    """The unfitted calibrator of a method, set up for the scores of a file.
+    """Return the unfitted calibrator of a method, set up for the scores of a file.
 
     With groups, the method is the pooled calibrator of a `GroupCalibration`.
     """
@@ -157,7 +157,7 @@ def fit_file(
     *,
     progress: bool = False,
 ) -> FitResult:
-    """Fit a calibrator on the rows of a file and save it; ``by`` are columns of groups."""
+    """Fit a calibrator on the rows of a file and save it. ``by`` contains group columns."""
     from calibrant.io import save
 
     options: dict[str, Any] = {"by": by} if by else {}
@@ -176,7 +176,7 @@ def fit_file(
 
 
 def _describe_fit(path: Path, method: str) -> dict[str, str]:
-    """The date of a fit, its method, and name and digest of its data."""
+    """Return the date of a fit, the method, and the name and the digest of the data."""
     return {
         "created": current_time().isoformat(timespec="seconds"),
         "method": method,
@@ -186,9 +186,9 @@ def _describe_fit(path: Path, method: str) -> dict[str, str]:
 
 
 def _fit_notes(file: ScoreFile, chunked: bool, note: str) -> Iterator[str]:
-    """Notes about in-sample figures and about how the file was read."""
+    """Yield notes about in-sample figures and about how the file was read."""
     yield (
-        "These figures are in-sample: the calibrator was fitted on the same rows, so the values "
+        "These figures are in-sample. The calibrator was fitted on the same rows, so the values "
         "after calibration are too optimistic."
     )
     if not file.has_top_scores:
@@ -255,7 +255,7 @@ def apply_file(
     output: Output,
     by: list[str] | None = None,
 ) -> int:
-    """Write the calibrated probabilities of a file of any size; returns the number of rows.
+    """Write the calibrated probabilities of a file of any size, and return the number of rows.
 
     ``by`` are the names of group columns, if they differ from those of the fit.
     """
@@ -288,7 +288,7 @@ def apply_file(
 
 
 def load_calibrator(path: Path) -> Calibrator:
-    """The calibrator of a file; raises for a saved decision."""
+    """Load the calibrator of a file, and raise for a saved decision."""
     from calibrant.io import load
 
     model = load(path)
@@ -312,5 +312,6 @@ def _predict(model: Any, scores: Any, groups: dict[str, AnyArray]) -> Any:
     except (IndexError, KeyError, AttributeError, ArithmeticError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise ValueError(
-            f"The model is damaged and cannot predict these rows ({reason}). Fit and save it again."
+            f"The model is damaged and cannot predict these rows ({reason}). Fit and save the "
+            "model again."
         ) from None

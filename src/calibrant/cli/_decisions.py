@@ -31,7 +31,7 @@ Columns = dict[str, AnyArray]
 
 
 class Decision(NamedTuple):
-    """A decision about rows of scores: its new columns, its guarantee, and what can be saved."""
+    """A decision about rows of scores: new columns, guarantee, and the object to save."""
 
     columns: Callable[[Any], Columns]
     scores: ModelScores
@@ -39,7 +39,7 @@ class Decision(NamedTuple):
     saved: Any = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The guarantee as plain values for JSON."""
+        """Return the guarantee as plain values for JSON."""
         saved = self.saved
         if isinstance(saved, SelectiveClassifier | PredictionSets):
             return {"guarantee": saved.guarantee().to_dict()}
@@ -53,20 +53,20 @@ def decide_file(
     output_path: Path,
     output: Output,
 ) -> dict[str, Any]:
-    """Write the decisions for the rows of a file; return the result as plain values."""
+    """Write the decisions for the rows of a file, and return the result as plain values."""
     from calibrant.io._writers import write_columns
 
     decision = make_decision(model, data, options, output)
     file = _open_new(data, decision.scores, output_path, output)
     n_rows = 0
 
-    def decided() -> Iterator[tuple[Any, Columns]]:
+    def decision_blocks() -> Iterator[tuple[Any, Columns]]:
         nonlocal n_rows
         for block in output.watch(file.blocks(all_columns=True), file.n_rows):
             yield block, decision.columns(block.scores)
             n_rows += len(block.scores)
 
-    write_columns(output_path, decided())
+    write_columns(output_path, decision_blocks())
     if decision.guarantee:
         output.say(decision.guarantee)
     if options.save is not None:
@@ -77,7 +77,7 @@ def decide_file(
 def _open_new(
     data: WeightedFileArguments, scores: ModelScores, output_path: Path, output: Output
 ) -> ScoreFile:
-    """The rows to decide on, which need no label."""
+    """Open the rows to decide on, which need no label."""
     is_text = {data.file.suffix.lower(), output_path.suffix.lower()} <= {".csv", ".tsv"}
     unlabeled = replace(data, label=None, labels=None, weight=None, classes=None)
     return open_file(unlabeled, output, model=scores, needs_label=False, keeps_text=is_text)
@@ -86,21 +86,21 @@ def _open_new(
 def make_decision(
     path: Path, data: WeightedFileArguments, options: DecideArguments, output: Output
 ) -> Decision:
-    """The decision that the options describe, or the saved one."""
+    """Return the decision that the options describe, or the saved decision."""
     model = load(path)
-    chosen = [name for name in ("cost", "risk", "sets") if getattr(options, name) is not None]
+    names = [name for name in ("cost", "risk", "sets") if getattr(options, name) is not None]
     if not isinstance(model, Calibrator):
-        if chosen or options.calibration or options.batch:
+        if names or options.calibration or options.batch:
             raise ValueError(
                 f"{path} is a saved {type(model).__name__}, which already contains a decision "
                 f"rule. Remove --cost, --risk, --sets, --batch and --calibration, or pass a "
                 f"calibrator."
             )
         return _saved_decision(model)
-    if len(chosen) != 1:
-        found = " and ".join(f"--{name}" for name in chosen) or "none of them"
+    if len(names) != 1:
+        actual = " and ".join(f"--{name}" for name in names) or "none of them"
         raise ValueError(
-            f"A calibrator needs one of --cost FILE, --risk SHARE and --sets SHARE, got {found}. "
+            f"A calibrator needs one of --cost FILE, --risk SHARE and --sets SHARE, got {actual}. "
             f"For example, pass --risk 0.05 --calibration labeled.csv."
         )
     if options.cost is not None:
@@ -149,40 +149,42 @@ def _by_proof(
 def _by_batch(
     model: Calibrator, rows: Any, data: WeightedFileArguments, options: DecideArguments, out: Output
 ) -> Decision:
-    """Answers to all rows of the file together."""
+    """Decide on all rows of the file together."""
     if options.risk is None or rows.weight is not None:
         raise ValueError(
             "--batch requires --risk and cannot be combined with --weight. For example, pass "
             "--risk 0.05."
         )
     if options.save is not None:
-        raise ValueError("--batch decides on one file, so it cannot be saved. Remove --save.")
+        raise ValueError(
+            "--batch decides on one file, so the decision cannot be saved. Remove --save."
+        )
     file = _open_new(data, scores_of(model), options.calibration or data.file, out)
     new = np.concatenate([block.scores for block in file.blocks(all_columns=True)])
-    chosen = select_answers(
+    selection = select_answers(
         rows.labels, rows.scores, new, options.risk, estimator=model, score=options.score
     )
-    return Decision(_InOrder(chosen).columns, scores_of(model), str(chosen))
+    return Decision(_InOrder(selection).columns, scores_of(model), str(selection))
 
 
 class _InOrder:
     """The columns of a selection, block by block in the order of the file."""
 
-    def __init__(self, chosen: Selection) -> None:
-        self.chosen, self.start = chosen, 0
+    def __init__(self, selection: Selection) -> None:
+        self.selection, self.start = selection, 0
 
     def columns(self, scores: Any) -> Columns:
         rows = slice(self.start, self.start + len(scores))
         self.start = rows.stop
         return {
-            "decision": self.chosen.labels[rows],
-            "answered": self.chosen.answered[rows],
-            "p_value": self.chosen.p_values[rows],
+            "decision": self.selection.labels[rows],
+            "answered": self.selection.answered[rows],
+            "p_value": self.selection.p_values[rows],
         }
 
 
 def _saved_decision(model: Any) -> Decision:
-    """A decision by a fitted or loaded object of `calibrant.decisions`."""
+    """Return the decision of a fitted or loaded object of `calibrant.decisions`."""
     if isinstance(model, DecisionRule):
         scores = ModelScores(model.classes_, "proba", ())
         return Decision(lambda X: _rule_columns(model, X), scores, "", model)
@@ -220,22 +222,25 @@ def _check_other_data(model: Path, calibration: Path) -> None:
 
 
 def read_costs(path: Path, classes: AnyArray) -> tuple[AnyArray, list[str] | None]:
-    """Costs (K, A) of a CSV file in the order of the classes, and the names of actions or None.
+    """Read the costs (K, A) of a CSV file in the order of the classes, and the names of actions.
 
-    The file holds numbers only, or a table with the actions in the first line and the true classes
-    in the first column.
+    The file contains only numbers, or a table with the actions in the first line and the true
+    classes in the first column. Without a first line, the names of actions are None.
     """
     with path.open(newline="", encoding="utf-8-sig") as file:
         lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
     if not lines or len({len(line) for line in lines}) > 1:
-        raise ValueError(f"{path} must be a table of costs with equally long lines.")
+        raise ValueError(
+            f"{path} must be a table of costs with equally long lines. Write one line per class "
+            "and one cost per action."
+        )
     if all(map(_is_number, lines[0])):
         return _as_numbers(path, lines), None
     names = [line[0] for line in lines[1:]]
     labels = list(map(str, classes.tolist()))
     if sorted(names) != sorted(labels):
         raise ValueError(
-            f"The first column of {path} holds {shortened(names)}, but the classes are "
+            f"The first column of {path} contains {shortened(names)}, but the classes are "
             f"{shortened(labels)}. Write one line per class."
         )
     table = _as_numbers(path, [line[1:] for line in lines[1:]])
@@ -246,7 +251,10 @@ def _as_numbers(path: Path, lines: list[list[str]]) -> AnyArray:
     for line in lines:
         for cell in line:
             if not _is_number(cell):
-                raise ValueError(f"{path} holds {cell!r:.60}, but costs must be numbers.")
+                raise ValueError(
+                    f"{path} contains {cell!r:.60}, but costs must be numbers. Write a number such "
+                    "as 2.5."
+                )
     return np.array(lines, dtype=np.float64)
 
 

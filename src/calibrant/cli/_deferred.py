@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 _NAMES = ("scipy.stats", "numpy.f2py", "narwhals", "narwhals.stable", "narwhals.stable.v2")
-"""SciPy and scikit-learn import these and do not use them before a command ends."""
+"""Modules that SciPy and scikit-learn import, but that no command uses."""
 
 
 class _Deferred(ModuleType):
@@ -39,7 +39,8 @@ def leave_out_optional() -> None:
     Only `calibrant.cli.main` calls this function, because a program that calls `calibrant.cli.run`
     may need these packages.
     """
-    sys.meta_path.insert(0, _WithoutOptional)  # type: ignore[arg-type]  # a class with static methods
+    # A class with static methods is a valid finder, but not for the type checker.
+    sys.meta_path.insert(0, _WithoutOptional)  # type: ignore[arg-type]
 
 
 def import_sklearn() -> None:

@@ -59,14 +59,14 @@ def rows_for(
     By default, a file is loaded if its scores take at most ``LOADED_BYTES``, or if a calibrator
     needs all rows.
     """
-    needing = [calibrator for calibrator in calibrators if calibrator.needs_rows]
-    if is_chunked and needing:
+    loaded_calibrators = [calibrator for calibrator in calibrators if calibrator.needs_rows]
+    if is_chunked and loaded_calibrators:
         raise ParameterError(
             "{name} needs all rows and cannot be fitted in blocks. Pass {in_memory:True}.",
-            {"name": type(needing[0]).__name__},
+            {"name": type(loaded_calibrators[0]).__name__},
         )
     if is_chunked is None:
-        is_chunked = file.n_bytes > LOADED_BYTES and not needing
+        is_chunked = file.n_bytes > LOADED_BYTES and not loaded_calibrators
     return file if is_chunked and not file.has_top_scores else file.load()
 
 
@@ -87,32 +87,33 @@ def read_text(file: ScoreFile, name: str, option: str) -> list[str | None]:
     columns = list(file.reader.kinds)
     if name not in columns:
         hint = (
-            f"Pass one of {shortened(columns)} to" if columns else "It holds arrays, so leave out"
+            f"Pass one of {shortened(columns)} to" if columns else "The file has no columns. Remove"
         )
         raise ValueError(f"{file.path} has no column {name!r}. {hint} {option}.")
     try:
         return file.reader.text_column(name)
     except ValueError:
         raise ValueError(
-            f"The column {name!r} of {option} must contain text or integers. Convert it, or pass "
-            "another column."
+            f"The column {name!r} of {option} must contain text or integers. Convert this column, "
+            "or pass another column."
         ) from None
 
 
 def read_model_columns(
     file: ScoreFile, model: Any, names: list[str] | None = None
 ) -> dict[str, AnyArray] | None:
-    """Columns with the groups that a fitted calibrator distinguishes; None if it has no groups.
+    """Read the group columns of a fitted calibrator, or return None if it has no groups.
 
-    ``names`` are their names in the file, by default those of the fit. A group may be missing.
+    ``names`` are the names of these columns in the file, by default those of the fit. A group may
+    be missing.
     """
     expected = vars(model).get("by_", ())
     if names and not expected:
-        raise ValueError("The model was fitted without --by. Leave --by out.")
+        raise ValueError("The model was fitted without --by. Remove --by.")
     if names and len(names) != len(expected):
         raise ValueError(
             f"The model was fitted with --by {' --by '.join(expected)}, so {len(expected)} group "
-            f"columns are needed, but {len(names)} are passed. Pass one --by for each."
+            f"columns are needed, but {len(names)} are passed. Pass --by once per group column."
         )
     texts = {
         column: read_text(file, name, "--by")
@@ -127,7 +128,7 @@ def read_columns(file: ScoreFile, names: list[str] | None) -> dict[str, AnyArray
 
 
 def digest_file(path: Path) -> str:
-    """The SHA-256 digest of a file, which identifies its content; empty for pipes."""
+    """Return the SHA-256 digest of a file, which identifies its content. Empty for pipes."""
     if not path.is_file():  # a pipe cannot be read twice
         return ""
     with path.open("rb") as data:

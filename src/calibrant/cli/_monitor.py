@@ -38,14 +38,15 @@ StateToWrite = Annotated[
 ]
 Tolerance = Annotated[
     float,
-    typer.Option(metavar="GAP", help="Probabilities that are wrong by at most GAP raise no alarm."),
+    typer.Option(metavar="GAP", help="Largest tolerated error of a predicted probability."),
 ]
 RelativeTolerance = Annotated[
     float | None,
     typer.Option(metavar="SHARE", help="Largest tolerated error as a share of the probability."),
 ]
 FalseAlarm = Annotated[
-    float, typer.Option(metavar="P", help="Probability of a false alarm within --horizon rows.")
+    float,
+    typer.Option(metavar="P", help="Largest probability of a false alarm within --horizon rows."),
 ]
 Horizon = Annotated[
     int, typer.Option(metavar="ROWS", help="Number of rows to which --false-alarm refers.")
@@ -148,12 +149,12 @@ def _note_rare_classes(rows: Any, file: Any, tolerance: float, output: Output) -
     if file.has_top_scores or rows.scores.ndim == 1:
         return
     mean = as_proba(rows.scores, file.inputs).mean(axis=0)
-    rare = [str(file.classes[k]) for k in range(len(mean)) if mean[k] < 2 * tolerance]
-    if rare:
+    rare_classes = [str(file.classes[k]) for k in range(len(mean)) if mean[k] < 2 * tolerance]
+    if rare_classes:
         output.say(
-            f"note: The mean predicted probability of {shortened(rare, 5)} is below twice the "
-            f"tolerance {tolerance:g}, so large relative errors may raise no alarm. Add "
-            "--relative-tolerance 0.5 to detect them."
+            f"note: The mean predicted probability of {shortened(rare_classes, 5)} is below twice "
+            f"the tolerance {tolerance:g}, so large relative errors may raise no alarm. Add "
+            "--relative-tolerance 0.5 to detect large relative errors."
         )
 
 

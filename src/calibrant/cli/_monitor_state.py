@@ -44,8 +44,7 @@ def read_monitor(path: Path) -> CalibrationMonitor:
 
     if not path.exists():
         raise FileNotFoundError(
-            f"The state {path} does not exist. Create it with calibrant monitor start FILE -o "
-            f"{path}"
+            f"The state {path} does not exist. Run calibrant monitor start FILE -o {path}"
         )
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError(f"{path} is not a regular file. Pass the state of a monitor.")
@@ -81,7 +80,7 @@ def remember_options(
 def recall_options(
     monitor: CalibrationMonitor, data: WeightedFileArguments
 ) -> WeightedFileArguments:
-    """The arguments of an update, completed by the options of `start`."""
+    """Return the arguments of an update, completed by the options of `start`."""
     options = monitor.metadata.get("options", {})
     kinds = {name: type(getattr(data, name)) for name in _REMEMBERED}
     if not isinstance(options, dict) or not set(options) <= set(kinds):
@@ -105,7 +104,7 @@ def recall_options(
 
 
 def scores_of(monitor: CalibrationMonitor) -> ModelScores:
-    """The classes, the kind of scores and the columns that a monitor expects."""
+    """Return the classes, the kind of scores and the columns that a monitor expects."""
     columns = monitor.metadata.get("columns", [])
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
         raise ValueError(
@@ -156,15 +155,15 @@ def locked(path: Path) -> Iterator[None]:
     """Lock a state against other updates, also through symbolic links."""
     target = Path(os.path.realpath(path))
     lock = target.with_name(target.name + ".lock")
-    # Without flock (Windows) the existence of the file is the lock, so it stays after a crash.
+    # Without flock (Windows), the existence of the file is the lock, which remains after a crash.
     has_flock = fcntl is not None
     acquire = _flock if has_flock else _create
     try:
         descriptor = acquire(lock)
     except (BlockingIOError, FileExistsError):
-        hint = "Try again later." if has_flock else f"If none is running, remove {lock}."
+        hint = "Try again later." if has_flock else f"If no other update is running, remove {lock}."
         raise ValueError(f"{path} is locked by another update. {hint}") from None
-    # Windows cannot remove an open file; elsewhere it is removed while the lock still holds.
+    # Windows cannot remove an open file. Other systems remove the file while the lock still holds.
     steps = [partial(lock.unlink, missing_ok=True), partial(os.close, descriptor)]
     try:
         yield

@@ -28,7 +28,7 @@ By = Annotated[
 MinRows = Annotated[
     int,
     typer.Option(
-        "--min-rows", min=0, metavar="N", help="Hide groups of --by with fewer rows than this."
+        "--min-rows", min=0, metavar="N", help="Hide groups of --by with fewer than N rows."
     ),
 ]
 FitBy = Annotated[
@@ -36,8 +36,8 @@ FitBy = Annotated[
     typer.Option(
         "--by",
         metavar="COLUMN",
-        help="Also calibrate each group of this column, shrunk toward the fit on all rows "
-        "(repeatable).",
+        help="Also fit a correction for each group of this column, shrunk toward the fit on all "
+        "rows (repeatable).",
     ),
 ]
 ApplyBy = Annotated[
@@ -45,7 +45,8 @@ ApplyBy = Annotated[
     typer.Option(
         "--by",
         metavar="COLUMN",
-        help="Group column, if its name differs from that of calibrant fit --by (repeatable).",
+        help="Name of a group column in FILE, if calibrant fit --by used another name "
+        "(repeatable).",
     ),
 ]
 Intervals = Annotated[
@@ -73,7 +74,7 @@ ModelToEvaluate = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="Evaluate the predictions before and after this saved calibrator.",
+        help="Evaluate the predictions before and after calibration by this saved calibrator.",
     ),
 ]
 FitFile = Annotated[
@@ -110,7 +111,9 @@ MethodNames = Annotated[
 NotionName = Annotated[
     str | None,
     typer.Option(
-        "--notion", metavar="NOTION", help="What a binary method calibrates (default: each class)."
+        "--notion",
+        metavar="NOTION",
+        help="Type of calibration of a binary method, such as top-label (default: class-wise).",
     ),
 ]
 Folds = Annotated[int, typer.Option("--cv", min=2, metavar="N", help="Number of folds.")]
@@ -129,6 +132,14 @@ ModelToWrite = Annotated[
 ModelToRead = Annotated[
     Path,
     typer.Argument(metavar="MODEL", help="Calibrator file from calibrant fit.", show_default=False),
+]
+ModelToDecide = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="File from calibrant fit or calibrant decide --save.",
+        show_default=False,
+    ),
 ]
 TableToWrite = Annotated[
     Path,
@@ -170,7 +181,10 @@ OptionReading = Annotated[
     ),
 ]
 PercentConfidences = Annotated[
-    bool, typer.Option("--percent", help="Bare numbers in the column confidence are percentages.")
+    bool,
+    typer.Option(
+        "--percent", help="Read numbers without % in the column confidence as percentages."
+    ),
 ]
 ExportToWrite = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")
@@ -218,9 +232,9 @@ class FileArguments:
         str | None,
         typer.Option(metavar="CHAR", help="Decimal separator of a text file (default: period)."),
     ] = None
-    percent: Annotated[bool, typer.Option("--percent", help="Probabilities are percentages.")] = (
-        False
-    )
+    percent: Annotated[
+        bool, typer.Option("--percent", help="Read probabilities as percentages.")
+    ] = False
 
     def options(self) -> FileOptions:
         """Return the options as arguments of `calibrant.io`."""
@@ -264,7 +278,10 @@ class TopFileArguments(WeightedFileArguments):
     n_classes: Annotated[
         int | None,
         typer.Option(
-            "--n-classes", min=2, metavar="N", help="Number of classes, for files of top scores."
+            "--n-classes",
+            min=2,
+            metavar="N",
+            help="Number of classes, if FILE has only the top scores of each row.",
         ),
     ] = None
 
@@ -314,7 +331,8 @@ class DecideArguments:
     delta: Annotated[
         float,
         typer.Option(
-            metavar="SHARE", help="Probability that the error rate of the answers exceeds the risk."
+            metavar="SHARE",
+            help="Largest probability that the error rate of the answers exceeds the risk.",
         ),
     ] = 0.1
     score: Annotated[
@@ -339,7 +357,8 @@ class DecideArguments:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Labeled rows for the guarantee. MODEL must not have been fitted on these rows.",
+            help="File of labeled rows for the guarantee. MODEL must not have been fitted on these "
+            "rows.",
         ),
     ] = None
     cost: Annotated[
@@ -356,7 +375,7 @@ class DecideArguments:
         Path | None,
         typer.Option(
             metavar="RULE",
-            help="Also save the fitted decision, which you can pass as MODEL later.",
+            help="JSON file for the fitted decision. Pass this file as MODEL later.",
         ),
     ] = None
 
@@ -453,7 +472,8 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**members)
         command(**values)
 
-    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # typer reads the options from here
+    # typer reads the options from the signature.
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in options}
     return run
 

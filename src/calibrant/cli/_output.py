@@ -22,7 +22,7 @@ _STYLES = {
     "mixed": "bold yellow",
     "bad": f"bold {palette.ALARM}",
 }
-"""Styles of headlines by the advice of a report; rich leaves them out if there is no terminal."""
+"""Styles of headlines by the advice of a report. rich omits styles if there is no terminal."""
 
 _UNLIMITED = 100_000
 """Width of tables that must not be wrapped."""
@@ -53,7 +53,7 @@ class Output:
         return bool(self.out.is_terminal)
 
     def say(self, line: str) -> None:
-        """Print a note on standard error, unless the user asked for quiet."""
+        """Print a note on standard error, except with ``--quiet``."""
         if not self.quiet:
             _print_text(self.err, printable(line))
 
@@ -68,15 +68,14 @@ class Output:
                 self._print_table(part)
 
     def headline(self, text: str, advice: str) -> None:
-        """Print the most important sentence, colored on a terminal; nothing with ``--json``."""
+        """Print the most important sentence, except with ``--json``. Terminals show a color."""
         if not self.as_json:
             _print_text(self.out, printable_lines(text), _STYLES[advice])
 
     def _print_table(self, table: Any) -> None:
         """Print a table, wrapped between words of cells if it is wider than the terminal.
 
-        If words would have to be broken, the table keeps its width. Piped tables also keep their
-        width.
+        The table keeps its width if words would be broken, or if the output is piped.
         """
         width = self.out.width
         if not self.is_terminal or self.measure(table).minimum > width:
@@ -107,8 +106,8 @@ class Output:
     def working(self, what: str, *, spins: bool = True, n_steps: int = 0) -> Iterator[None]:
         """Show a spinner during long work, and print warnings as notes at the end.
 
-        With ``n_steps``, it is a bar of steps. ``spins`` is False if the work shows its own
-        progress.
+        With ``n_steps``, a progress bar replaces the spinner. ``spins`` is False if the work shows
+        its own progress.
         """
         is_shown = spins and not self.quiet
         with warnings.catch_warnings(record=True) as caught:

@@ -64,7 +64,7 @@ def report_file(
 
 
 def _group_columns(file: ScoreFile, calibrator: Any, options: ReportArguments) -> Any:
-    """The columns of ``--by``, or those of a fitted model that distinguishes groups."""
+    """Return the columns of ``--by``, or the group columns of a fitted model."""
     if options.by or options.model is None:
         return read_columns(file, options.by)
     return read_model_columns(file, calibrator)
@@ -73,8 +73,8 @@ def _group_columns(file: ScoreFile, calibrator: Any, options: ReportArguments) -
 def _loading(
     rows: ScoreFile | LoadedRows, file: ScoreFile, options: ReportArguments
 ) -> Iterator[str]:
-    """Return code that reads the files of a report, to be run in their folder."""
-    yield "# Run this in the folder of the files."
+    """Yield code that reads the files of a report, to be run in the folder of these files."""
+    yield "# Run this code in the folder of the files."
     yield f"from calibrant.io import {'' if options.model is None else 'load, '}open_scores"
     yield ""
     yield f"file = {_open_call(file.options, file.path)}"
@@ -89,7 +89,7 @@ def _loading(
 
 
 def _open_call(options: FileOptions, path: Path) -> str:
-    """The call of ``open_scores`` with the options of a file."""
+    """Write the call of ``open_scores`` with the options of a file."""
     arguments = [spelled(path.name)]
     for field in fields(options):
         value = getattr(options, field.name)
@@ -106,7 +106,7 @@ def load_model(options: ReportArguments) -> Any:
     if options.fit_on is not None or options.notion is not None:
         raise ValueError(
             "--model evaluates a fitted calibrator, so --fit-on and --notion do not apply. Remove "
-            "them, or remove --model."
+            "--fit-on and --notion, or remove --model."
         )
     return load_calibrator(options.model)
 
@@ -114,7 +114,7 @@ def load_model(options: ReportArguments) -> Any:
 def training_rows(
     data: WeightedFileArguments, options: ReportArguments, file: ScoreFile, output: Output
 ) -> tuple[Any, ...] | None:
-    """The rows of the file to fit on, with the columns and classes of the evaluated file."""
+    """Read the rows to fit on, with the columns and classes of the evaluated file."""
     if options.fit_on is None:
         return None
     expected = ModelScores(file.classes, file.inputs, file.score_columns)

@@ -24,15 +24,15 @@ if TYPE_CHECKING:  # each command imports the results that it shows
 _COUNTS = {"n_samples": "rows", "n_classes": "classes"}
 
 _MOST_GAPS = 10
-"""Most rows of the table of gaps; the page of a monitor has more."""
+"""Maximum number of rows of the table of gaps. The page of a monitor has more rows."""
 
 _COLORS = {"before": palette.BEFORE, "after": palette.AFTER, "mark": palette.ALARM}
 """Colors of columns by their title, as in reports and figures."""
 
 _COMPARISON_NOTE = (
     "Metrics are computed on all held-out rows. Lower is better, except for accuracy. The "
-    "reduction in log-loss is relative to {first}; calibration helps if its confidence interval is "
-    "above 0."
+    "reduction in log-loss is relative to {first}. A confidence interval above 0 shows that a "
+    "method reduces log-loss."
 )
 _GROUP_NOTE = "The confidence intervals of groups are not adjusted for the number of groups."
 _SELECTION_NOTE = (
@@ -134,7 +134,7 @@ def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
 
 
 def gap_table(monitor: CalibrationMonitor) -> Table:
-    """The gaps of a monitor with the strongest evidence."""
+    """Return a table of the gaps with the strongest evidence."""
     gaps = sorted(monitor.gaps(), key=lambda gap: -gap.nats)[:_MOST_GAPS]
     rows = [
         [

@@ -2,12 +2,13 @@
 
 - `SelectiveClassifier` answers or abstains, with a small share of wrong answers. The error rate is
   proved for new rows, with a stated confidence.
-- `select_answers` does the same for one batch of rows, on average over batches.
+- `select_answers` answers or abstains in one batch of rows. The error rate is bounded on average
+  over batches.
 - `DecisionRule` minimizes the expected cost of actions, one of which may be an abstention.
 - `PredictionSets` predicts sets that contain the true label with a stated probability.
 
-All of them need rows that were used to fit neither the classifier nor its calibrator. "Answered" is
-the share of rows with an answer, "set coverage" the share of sets that contain the true label.
+Guarantees need rows that were used to fit neither the classifier nor its calibrator. "Answered" is
+the share of rows with an answer. "Set coverage" is the share of sets that contain the true label.
 """
 
 from calibrant.decisions._batch import Selection, select_answers

@@ -17,7 +17,7 @@ from calibrant.metrics.sureness import check_score, sureness
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection(ShortRepr, AsText):
-    """Answers to a batch of rows, returned by `select_answers`; print it for a description.
+    """Answers to a batch of rows, returned by `select_answers`. Print it for a description.
 
     Attributes
     ----------
@@ -26,7 +26,8 @@ class Selection(ShortRepr, AsText):
     labels : array of shape (m,)
         The most probable label of each row, also of rows that are not answered.
     p_values : array of shape (m,)
-        P-value of the hypothesis that the label is wrong; small if the prediction is confident.
+        P-value of the hypothesis that the label is wrong. Confident predictions have small
+        p-values.
     risk : float
         Largest expected share of wrong answers.
     n_rows : int
@@ -52,12 +53,13 @@ class Selection(ShortRepr, AsText):
         return (
             f"{self.n_answered} of {len(self.answered)} rows are answered. On average over such "
             f"batches and {self.n_rows} rows with labels, at most {format_percent(self.risk)} of "
-            f"the answers are wrong. This holds for rows that are drawn alike and independently, "
-            f"if the rows with labels were used neither to train nor to choose the model."
+            f"the answers are wrong. This bound holds for independent rows from the same "
+            f"distribution, if the rows with labels were used neither to train nor to choose the "
+            f"model."
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The selection as plain values for JSON."""
+        """Return the selection as plain values for JSON."""
         arrays = {name: getattr(self, name).tolist() for name in ("answered", "labels", "p_values")}
         return {**asdict(self), **arrays, "n_answered": self.n_answered, "text": str(self)}
 
@@ -84,12 +86,11 @@ def select_answers(
     inputs: Inputs = "proba",
     classes: Any = None,
 ) -> Selection:
-    r"""Select rows of a batch to answer, with a bound on the mean share of wrong answers over
-    batches.
+    r"""Select rows of a batch to answer, with a bound on the mean error rate over batches.
 
-    It answers more rows than `SelectiveClassifier`, because the guarantee is weaker: the error rate
-    is bounded on average over batches and labeled rows, not with a given confidence. Call it once
-    for each batch.
+    This function answers more rows than `SelectiveClassifier`, because its guarantee is weaker. The
+    error rate is bounded on average over batches and labeled rows, not with a given confidence.
+    Call this function once per batch.
 
     Parameters
     ----------
@@ -98,14 +99,15 @@ def select_answers(
     X : array-like of shape (n, K) or (n, n_features)
         Scores of the rows with labels, or their features if an ``estimator`` is passed.
     X_new : array-like of shape (m, K) or (m, n_features)
-        The batch: rows of the same kind without labels.
+        Rows of the batch, of the same kind as ``X`` and without labels.
     risk : float, default 0.05
         Largest expected share of wrong answers.
     estimator : classifier or calibrator, optional
-        Predicts the probabilities. A fitted calibrator or a ``FrozenEstimator`` is not fitted
-        again. Anything else is fitted on half of the rows.
+        Model that predicts the probabilities. A fitted calibrator or a ``FrozenEstimator`` is not
+        fitted again. Any other estimator is fitted on half of the rows.
     score : {"confidence", "margin", "log-margin"} or callable, default "confidence"
-        Rows with the highest score are answered, see `SelectiveClassifier`.
+        Score that ranks the rows, see `SelectiveClassifier`. Rows with the highest score are
+        answered.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores, if ``estimator`` is None.
     classes : array-like of labels, optional
@@ -126,11 +128,11 @@ def select_answers(
 
     .. math:: p_j = \frac{1 + \#\{i: \text{row i is wrong and } s_i \ge s_j\}}{n + 1} .
 
-    The rows that the Benjamini-Hochberg procedure rejects at level ``risk`` are answered: those
-    with :math:`p_j \le \text{risk} \cdot k / m`, for the largest k such that k of the m rows
-    satisfy it. The expected value of (wrong answers) / max(answers, 1) is at most ``risk`` for
-    every distribution of exchangeable rows. This holds even with ties, and even if higher scores
-    are not better.
+    The Benjamini-Hochberg procedure at level ``risk`` selects the rows to answer. These are the
+    rows with :math:`p_j \le \text{risk} \cdot k / m`, for the largest k such that k of the m rows
+    satisfy this inequality. The expected value of (wrong answers) / max(answers, 1) is at most
+    ``risk`` for every distribution of exchangeable rows. This bound holds even with ties, and even
+    if higher scores are not better.
 
     The proof considers a wrong row j of the batch and replaces the other p-values by values that
     are symmetric in row j and the n rows. If row j is answered, the number of answers stays the
@@ -165,13 +167,13 @@ def select_answers(
 
 
 def _p_values(wrong: FloatArray, n_rows: int, scores: FloatArray) -> FloatArray:
-    """Conformal p-values of scores, given those of the wrong ones among ``n_rows`` rows."""
+    """Return conformal p-values of scores, given the scores of wrong rows among ``n_rows``."""
     n_below = np.searchsorted(np.sort(wrong), scores, side="left")
     return np.asarray((1.0 + len(wrong) - n_below) / (n_rows + 1))
 
 
 def _step_up(p_values: FloatArray, level: float) -> BoolArray:
-    """Which hypotheses the Benjamini-Hochberg procedure rejects."""
+    """Return which hypotheses the Benjamini-Hochberg procedure rejects."""
     n_tests = len(p_values)
     ordered = np.sort(p_values)
     passed = np.flatnonzero(ordered <= level * np.arange(1, n_tests + 1) / max(n_tests, 1))

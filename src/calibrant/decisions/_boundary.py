@@ -1,6 +1,6 @@
-"""How many errors the most confident rows may contain: an exact boundary of a random walk.
+"""Exact boundary of a random walk: the number of errors that the most confident rows may contain.
 
-Rows are ordered from the most confident down. If every row were wrong with probability ``risk``,
+Rows are ordered by decreasing confidence. If every row were wrong with probability ``risk``,
 the number of errors among the first m rows would be a random walk of Bernoulli steps. `boundary_of`
 finds numbers of errors that this walk stays above at all ranks, except with probability ``delta``.
 """
@@ -19,22 +19,23 @@ from scipy.stats import binom
 from calibrant._typing import FloatArray, IntArray
 
 MOST_DENSE = 4000
-"""Up to this many rows the boundary has its own value at every rank. A boundary of more rows takes
-too long at every rank, and its values at neighboring ranks hardly differ."""
+"""Up to this number of rows, the boundary has a separate value at every rank. With more rows, these
+values take too long to compute, and values at neighboring ranks hardly differ."""
 
 _CELLS = 500
 """For more rows, the value at rank m holds for the next m / 500 ranks. At this length the rounding
 costs about 0.1% of the answers, and 100,000 rows have 3,150 cells."""
 
 _DEPTH, _HALVINGS = 8.0, 14
-"""The level of a single rank is searched between ``delta * exp(-8)`` and ``delta``, as accurately
-as by 14 halvings of the logarithm: the boundary then uses up ``delta`` to about 0.1%."""
+"""The level of a single rank is searched between ``delta * exp(-8)`` and ``delta``, to the accuracy
+of 14 halvings of the logarithm. The crossing probability then differs from ``delta`` by about 0.1%.
+"""
 
 _FIRST_GUESS = -1.7
 """Start of a search: logarithm of the level divided by ``delta`` at 1,000 rows and risk 0.05."""
 
 _LEAST_CHANCE = 1e-300
-"""Stands for a crossing probability of zero in a logarithm."""
+"""Number that replaces a crossing probability of zero in a logarithm."""
 
 _WIDTHS, _EXTRA = 9.0, 9
 """Numbers of errors above mean + 9 standard deviations + 9 have a probability below 1e-15."""
@@ -66,7 +67,7 @@ class Counts:
 
 @lru_cache(maxsize=4096)
 def _binomial(n_steps: int, risk: float) -> tuple[int, FloatArray]:
-    """The binomial distribution without numbers of errors that have no weight in a sum."""
+    """Return the binomial distribution without numbers of errors of negligible probability."""
     if n_steps == 1:
         return 0, np.array([1.0 - risk, risk])
     spread = _WIDTHS * math.sqrt(n_steps * risk * (1 - risk)) + _EXTRA
@@ -96,14 +97,14 @@ class Boundary:
     def allowed(self) -> IntArray:
         """Number of errors allowed among the first 1, 2, ..., n rows.
 
-        A cell keeps the limit of its first rank: errors only increase, so a walk that is below the
-        limit inside the cell was below it at the first rank.
+        A cell keeps the limit of its first rank. Errors only increase, so a walk below the limit
+        inside the cell was also below the limit at the first rank.
         """
         return np.repeat(self.limits, np.diff(self.ranks, append=self.n_rows + 1))
 
     @cached_property
     def _jumps(self) -> IntArray:
-        """Cells where the limit increases: a walk can cross the boundary only there."""
+        """Cells at which the limit increases. A walk can cross the boundary only at these cells."""
         return np.flatnonzero(np.diff(self.limits, prepend=-1) > 0)
 
     def highest(self, rank: int) -> int:
@@ -146,23 +147,23 @@ class Boundary:
         # count.
         chances = np.ones(stop - start)
         chances[: max(later.low - start, 0)] = 0.0
-        known = later.between(start, stop - 1)
-        chances[known.low - start : known.low - start + len(known.mass)] = known.mass
+        overlap = later.between(start, stop - 1)
+        chances[overlap.low - start : overlap.low - start + len(overlap.mass)] = overlap.mass
         return np.correlate(chances, kernel, "valid")
 
     @cached_property
     def not_crossed(self) -> float:
-        """Probability that the walk never crosses; negligible counts are treated as crossed."""
+        """Probability that the walk never crosses. Negligible counts are treated as crossed."""
         return self._before[-1].total
 
     def start(self, cell: int) -> tuple[Counts, int]:
-        """Walks that have not crossed before a cell, and the rank at which they are counted."""
+        """Return walks that have not crossed before a cell, and the rank of their counts."""
         place = int(np.searchsorted(self._jumps, cell))
         rank = int(self.ranks[self._jumps[place - 1]]) if place else 0
         return self._before[place], rank
 
     def unspent(self, free: Counts, cell: int) -> float:
-        """Probability of crossing only in a gap that ends before a cell.
+        """Return the probability of crossing only in a gap that ends before a cell.
 
         ``free`` are walks at the first rank of the cell that did not cross before the gap.
         """
@@ -174,17 +175,17 @@ class Boundary:
         jump, later = int(self.ranks[self._jumps[place]]), self._after[place]
         moved = outside.advance(jump - rank, self.risk)
         shared = moved.between(later.low, self._highest[place])
-        known = later.between(shared.low, shared.low + len(shared.mass) - 1)
-        return float(shared.mass @ known.mass) - self.not_crossed
+        overlap = later.between(shared.low, shared.low + len(shared.mass) - 1)
+        return float(shared.mass @ overlap.mass) - self.not_crossed
 
 
 @lru_cache(maxsize=64)
 def boundary_of(n_rows: int, risk: float, delta: float) -> Boundary:
-    r"""The boundary of equal levels that the walk crosses with probability at most ``delta``.
+    r"""Return the boundary of equal levels with a crossing probability of at most ``delta``.
 
-    The limit at rank m is the largest b with :math:`P(\text{Bin}(m, \text{risk}) \le b) \le a`, and
-    the level a is the largest one, to the accuracy of the search, whose boundary is crossed with
-    probability at most ``delta``.
+    The limit at rank m is the largest b with :math:`P(\text{Bin}(m, \text{risk}) \le b) \le a`. The
+    level a is the largest level, to the accuracy of the search, at which the walk crosses the
+    boundary with probability at most ``delta``.
     """
     ranks = _cells(n_rows)
     n_levels = 2**_HALVINGS
@@ -197,7 +198,7 @@ def boundary_of(n_rows: int, risk: float, delta: float) -> Boundary:
 
 
 def _largest(boundary_at: Callable[[int], Boundary], delta: float, n_levels: int) -> Boundary:
-    """The boundary of the largest step whose crossing probability is at most ``delta``.
+    """Return the boundary of the largest step whose crossing probability is at most ``delta``.
 
     The probability increases with the step, so bisection would find the same step. The logarithm of
     the probability is nearly linear in the step, so interpolation needs fewer evaluations.
@@ -219,7 +220,7 @@ def _largest(boundary_at: Callable[[int], Boundary], delta: float, n_levels: int
 
 
 def _cells(n_rows: int) -> IntArray:
-    """First ranks of the cells of a boundary."""
+    """Return the first ranks of the cells of a boundary."""
     if n_rows <= MOST_DENSE:
         return np.arange(1, n_rows + 1)
     ranks = [1]
@@ -229,7 +230,7 @@ def _cells(n_rows: int) -> IntArray:
 
 
 def _limits(ranks: IntArray, risk: float, level: float) -> IntArray:
-    """Largest numbers b with P(Bin(rank, risk) <= b) <= level; -1 if there is none."""
+    """Return the largest numbers b with P(Bin(rank, risk) <= b) <= level, or -1."""
     z = float(ndtri(level))
     spread = np.sqrt(ranks * risk * (1 - risk))
     # The Cornish-Fisher expansion is at most one or two errors off, which the loops correct.

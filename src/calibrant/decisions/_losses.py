@@ -14,7 +14,7 @@ from calibrant._validation import check_costs, check_share, shortened
 def scaled_losses(
     loss: Any, risk: float, predicted: IntArray, y: IntArray, n_classes: int
 ) -> tuple[FloatArray, float]:
-    """Losses between 0 and 1 of predicted classes, and the risk on this scale."""
+    """Return losses between 0 and 1 of predicted classes, and the risk on this scale."""
     if isinstance(loss, str):
         return (predicted != y).astype(np.float64), check_share(risk, "risk")
     cost = check_costs(loss, n_classes, name="loss")
@@ -34,12 +34,12 @@ def scaled_losses(
 
 
 def is_text(classes: AnyArray) -> bool:
-    """Whether labels are text."""
+    """Return whether labels are text."""
     return isinstance(classes.tolist()[0], str)
 
 
 def abstention_label(abstain: Any, classes: AnyArray) -> Any:
-    """The prediction for rows without an answer; raises if it is a class."""
+    """Return the prediction for rows without an answer, and raise if it is a class."""
     text = is_text(classes)
     label = ("" if text else -1) if abstain is None else abstain
     if label in classes.tolist():

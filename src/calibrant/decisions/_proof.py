@@ -1,7 +1,7 @@
 """Find how many of the most confident rows can be answered with few errors.
 
-The test of a single rank is in `_boundary`. Here, its error probability is passed on: once a rank
-is proved, the ranks after it may use the probability with which the walk crosses only before them.
+`_boundary` tests single ranks. This module reuses the error probability: after a rank is proved,
+later ranks may use the probability that the walk crosses only before these ranks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from calibrant.decisions._boundary import Boundary, boundary_of
 
 
 def rows_without_error(risk: float, delta: float) -> int:
-    """Least number of rows, all correct, that prove a risk.
+    """Return the least number of rows that prove a risk if all rows are correct.
 
     >>> rows_without_error(0.05, 0.1), rows_without_error(0.01, 0.1)
     (45, 230)
@@ -25,24 +25,25 @@ def rows_without_error(risk: float, delta: float) -> int:
 
 
 def count_proved(errors: BoolArray, is_end: BoolArray, risk: float, delta: float) -> int:
-    r"""Number of the most confident rows that can be answered at this risk; 0 if none.
+    r"""Count the most confident rows that can be answered at this risk.
 
     Parameters
     ----------
     errors : array of bool, shape (n,)
-        Whether each row is wrong, from the most confident row down. Rows with equal scores are in
+        Whether each row is wrong, in order of decreasing confidence. Rows with equal scores are in
         random order.
     is_end : array of bool, shape (n,)
         Whether a row is the last of its score. A threshold cannot separate equal scores.
     risk, delta : float
-        Largest error rate, and the probability that the result exceeds it.
+        Largest error rate, and the probability that the true error rate exceeds ``risk``.
 
     Notes
     -----
     Let :math:`E_m` be the number of errors among the first m rows, and let B be the set of ranks at
     which the error rate of the answers is above ``risk``. Jointly over these ranks, the
-    :math:`E_m` are stochastically at least a walk of Bernoulli(``risk``) steps. So with probability
-    1 - ``delta`` no rank in B is below the boundary, and all ranks below it are proved.
+    :math:`E_m` are stochastically at least a walk of Bernoulli(``risk``) steps. With probability
+    1 - ``delta``, no rank in B is therefore below the boundary, and all ranks below the boundary
+    are proved.
 
     Closed testing extends the result. If the ranks from i to m - 1 are proved and rank i is below
     the boundary, then rank m is proved if :math:`P(\text{Bin}(m, \text{risk}) \le E_m)` is at most
@@ -84,10 +85,11 @@ def _carry_on(boundary: Boundary, n_errors: IntArray, is_proved: BoolArray, delt
 def _length_of_chain(
     boundary: Boundary, cells: IntArray, start: int, rows: IntArray, chances: FloatArray
 ) -> int:
-    """Number of ``rows`` that are proved one after the other, from a start below the boundary."""
+    """Count the ``rows`` that are proved one after the other, from a start below the boundary."""
     if not rows.size:
         return 0
-    # A gap begins with a whole cell: a walk below the limit inside a cell was so at its first rank.
+    # A gap begins with a whole cell, because a walk below the limit inside a cell was also below
+    # the limit at the first rank of the cell.
     is_first = boundary.ranks[cells[start]] == start + 1
     gap = _Gap(boundary, int(cells[start]) + (not is_first))
     groups, first = np.unique(cells[rows], return_index=True)

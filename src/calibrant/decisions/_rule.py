@@ -1,4 +1,4 @@
-"""Decisions of least expected cost, and a classifier that makes them."""
+"""Decisions of least expected cost, and a classifier that makes these decisions."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ class DecisionRule(SavedDecision, BaseEstimator):
     cost : array-like of shape (K, A)
         Cost of each action (column) for each true class (row). A class label can also be an action.
     abstain : float or array-like of shape (K,), optional
-        Cost of an abstention, for all classes or for each true class. It is the last action.
+        Cost of an abstention, for all classes or for each true class. The abstention is the last
+        action.
     classes : array-like of K labels, optional
-        Labels of the rows of ``cost``. By default 0 to K - 1.
+        Labels of the rows of ``cost``. The default is 0 to K - 1.
     actions : array-like of labels, optional
-        Labels of the columns of ``cost``, and of the abstention if there is one more. By default
-        the classes if ``cost`` is square, else 0 to A - 1.
+        Labels of the columns of ``cost``, and optionally of the abstention. The default is
+        ``classes`` if ``cost`` is square, else 0 to A - 1.
 
     Attributes
     ----------
@@ -59,14 +60,16 @@ class DecisionRule(SavedDecision, BaseEstimator):
     Notes
     -----
     With the costs :math:`c_{ka}`, the decision for probabilities p is
-    :math:`\arg\min_a \sum_k p_k c_{ka}`; ties go to the first column. It is optimal if p are the
-    true probabilities, so calibrate them first. If errors cost 1 and an abstention costs d, the
-    rule answers if the confidence is at least 1 - d (Chow's rule). The costs ``[[0, t], [1 - t,
-    0]]`` of two classes predict class 1 if its probability is above t. After a change of class
-    frequencies, decide on the corrected probabilities of `calibrant.label_shift`.
+    :math:`\arg\min_a \sum_k p_k c_{ka}`. Ties go to the first column. This decision is optimal if p
+    are the true probabilities, so calibrate the probabilities first. If errors cost 1 and an
+    abstention costs d, the rule answers if the confidence is at least 1 - d (Chow's rule). With the
+    costs ``[[0, t], [1 - t, 0]]`` of two classes, the rule predicts class 1 if its probability is
+    above t. After a change of class frequencies, decide on the corrected probabilities of
+    `calibrant.label_shift`.
 
-    By default, the abstention has the label A, the number of its column. If classes or actions are
-    given, it is "" for text and -1 for numbers, unless ``actions`` holds a label for it.
+    By default, the abstention has the label A, the number of its column. If you pass ``classes`` or
+    ``actions``, this label is "" for text and -1 for numbers, unless ``actions`` contains a label
+    for the abstention.
 
     References
     ----------
@@ -95,7 +98,9 @@ class DecisionRule(SavedDecision, BaseEstimator):
         check_classes(self.classes, len(self.costs_))
         labels = self.actions_.tolist()
         if len(set(labels)) != len(labels):
-            raise ValueError(f"actions must not contain duplicates, got {labels}.")
+            raise ValueError(
+                f"actions must not contain duplicates, got {labels}. Pass distinct labels."
+            )
 
     @property
     def costs_(self) -> FloatArray:
@@ -169,7 +174,7 @@ class DecisionRule(SavedDecision, BaseEstimator):
         Parameters
         ----------
         estimator : classifier or calibrator
-            A fitted one is used as it is. An unfitted one is fitted by ``fit``.
+            A fitted estimator is used without a new fit. ``fit`` fits an unfitted estimator.
 
         Returns
         -------
@@ -182,7 +187,7 @@ class DecisionRule(SavedDecision, BaseEstimator):
 
 
 def action_labels(costs: FloatArray, abstain: Any, classes: Any, actions: Any) -> AnyArray:
-    """Labels of the actions of a table of costs whose last column may be an abstention."""
+    """Return the labels of actions. The last column of costs may be an abstention."""
     n_actions = costs.shape[1]
     n_given = n_actions - (abstain is not None)
     labels = None if actions is None else as_array(actions)
@@ -207,17 +212,17 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier or calibrator
-        Predicts the probabilities. A fitted calibrator or a ``FrozenEstimator`` is not fitted
-        again. Anything else is cloned and fitted. Use `calibrant.CalibratedClassifier` for
-        calibrated probabilities.
+        Model that predicts the probabilities. A fitted calibrator or a ``FrozenEstimator`` is not
+        fitted again. Any other estimator is cloned and fitted. Use `calibrant.CalibratedClassifier`
+        for calibrated probabilities.
     cost : array-like of shape (K, A), optional
-        Cost of each action (column) for each true class (row). By default 1 for every error.
+        Cost of each action (column) for each true class (row). By default, every error costs 1.
     abstain : float or array-like of shape (K,), optional
         Cost of an abstention, which is the last action.
     classes : array-like of K labels, optional
-        Labels of the rows of ``cost``. By default those of the estimator, in its order.
+        Labels of the rows of ``cost``. The default is the classes of the estimator.
     actions : array-like of labels, optional
-        Labels of the columns of ``cost``. By default the classes if ``cost`` is square.
+        Labels of the columns of ``cost``. The default is ``classes`` if ``cost`` is square.
 
     Attributes
     ----------
@@ -258,7 +263,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.actions = actions
 
     def fit(self, X: Any, y: LabelsLike, **fit_params: Any) -> Self:
-        """Fit the estimator, if it is not fitted.
+        """Fit the estimator, unless it is already fitted.
 
         Parameters
         ----------
@@ -284,13 +289,13 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         cost = 1.0 - np.eye(len(self.classes_)) if self.cost is None else self.cost
         labels = self.classes_ if self.classes is None else self.classes
         self.rule_ = DecisionRule(cost, self.abstain, classes=labels, actions=self.actions)
-        wanted, known = self.rule_.classes_.tolist(), self.classes_.tolist()
-        if set(wanted) != set(known):
+        cost_labels, columns = self.rule_.classes_.tolist(), self.classes_.tolist()
+        if set(cost_labels) != set(columns):
             raise ValueError(
-                f"classes are {wanted}, but the estimator has the classes {known}. Pass one row of "
-                f"costs for each of them."
+                f"classes are {cost_labels}, but the estimator has the classes {columns}. Pass one "
+                f"row of costs per class of the estimator."
             )
-        self._columns = np.array([known.index(label) for label in wanted])
+        self._columns = np.array([columns.index(label) for label in cost_labels])
         copy_feature_names(self)
         return self
 

@@ -21,7 +21,7 @@ class SavedDecision:
     """Shapes and ranges of fitted attributes."""
 
     def _portable(self) -> Self:
-        """Return a copy that holds only numbers, text and calibrators."""
+        """Return a copy that contains only numbers, text and calibrators."""
         raise NotImplementedError
 
     def _check_loaded(self) -> None:
@@ -41,12 +41,12 @@ class SavedModel(SavedDecision):
 
     @property
     def inputs_(self) -> str:
-        """The kind of scores that the calibrator takes."""
+        """The kind of scores that the calibrator accepts."""
         inputs: str = self.estimator_.inputs
         return inputs
 
     def revoke(self, reason: str) -> Self:
-        """Mark the certificate as no longer valid; a saved copy keeps the mark.
+        """Mark the certificate as no longer valid. Save the model to keep this mark.
 
         Parameters
         ----------

@@ -44,33 +44,35 @@ class SelectiveClassifier(
 
     The error rate is proved on rows that were not used to fit the estimator. If you pass
     probabilities, a fitted calibrator or ``FrozenEstimator(model)``, the proof uses all rows. If
-    you pass an unfitted classifier or calibrator, some of the rows are held out from its fit for
-    the proof.
+    you pass an unfitted classifier or calibrator, the proof uses rows that are held out from the
+    fit.
 
     Parameters
     ----------
     estimator : classifier, calibrator or None
-        None: X are scores of the kind ``inputs``. A fitted calibrator or a ``FrozenEstimator``
-        is not fitted again. Anything else is cloned and fitted on a part of the rows.
+        If None, X contains scores of the kind ``inputs``. A fitted calibrator or a
+        ``FrozenEstimator`` is not fitted again. Any other estimator is cloned and fitted on a part
+        of the rows.
     risk : float, default 0.05
         Largest share of wrong answers. For a cost matrix, the largest mean cost of the answers.
     delta : float, default 0.1
         Probability, over the draw of the rows, that the error rate of the answers exceeds the risk.
     score : {"confidence", "margin", "log-margin"} or callable, default "confidence"
-        Rows with the highest score are answered. "confidence" is the highest probability, "margin"
-        its distance to the second highest, and "log-margin" the logarithm of their ratio. A
-        function gets probabilities (n, K) and returns one number per row.
+        Score that ranks the rows. Rows with the highest score are answered. "confidence" is the
+        highest probability. "margin" is the difference between the two highest probabilities, and
+        "log-margin" is the logarithm of their ratio. A function gets probabilities (n, K) and
+        returns one number per row.
     loss : "error" or array-like of shape (K, K), default "error"
-        "error" counts wrong answers. A matrix holds the cost of each answer (column) for each true
-        class (row).
+        "error" counts wrong answers. A matrix contains the cost of each answer (column) for each
+        true class (row).
     per_class : bool, default False
         Whether the risk holds for the answers of every class, with one threshold per class. If
-        False, it holds on average over all answers.
+        False, the risk holds on average over all answers.
     cv : float, default 0.5
         Share of rows held out for the proof, if the estimator is fitted here.
     abstain : label, optional
-        Prediction for rows without an answer. By default -1 if labels are numbers and "" if they
-        are text.
+        Prediction for rows without an answer. The default is -1 if labels are numbers and "" if
+        labels are text.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in X, if ``estimator`` is None.
     classes : array-like of labels, optional
@@ -85,8 +87,8 @@ class SelectiveClassifier(
     estimator_ : estimator
         The fitted estimator that predicts.
     threshold_ : float
-        Rows with a score above it are answered: -inf if all are, inf if none is. Not set if
-        ``per_class``.
+        Rows with a score above this threshold are answered. The threshold is -inf if all rows are
+        answered, and inf if no row is answered. Not set if ``per_class``.
     thresholds_ : array of shape (K,)
         The threshold for each predicted class.
     coverage_ : float
@@ -94,7 +96,7 @@ class SelectiveClassifier(
     n_proved_ : int
         Number of rows of the proof.
     unproved_classes_ : array
-        Classes whose answers have no proof. They are never predicted.
+        Classes whose answers have no proof. These classes are never predicted.
     certificate_ : calibrant.guarantees.Certificate
         Number, date and digest of the rows of the proof.
 
@@ -112,17 +114,18 @@ class SelectiveClassifier(
     random walk, and passes the unused part of :math:`\delta` on to the next ranks by closed
     testing. Ties are broken at random in the proof, and tied rows are answered together.
 
-    A loss between 0 and the largest cost C is replaced by an error with probability loss / C, and
-    the risk by risk / C. With ``per_class``, delta is divided by the number of predicted classes
-    with enough rows for a proof.
+    A loss between 0 and the largest cost C is replaced by an error with probability loss / C. The
+    risk is replaced by risk / C. With ``per_class``, delta is divided by the number of predicted
+    classes with enough rows for a proof.
 
-    A proof of risk 0.05 at delta 0.1 needs 45 rows without an error, one of risk 0.01 needs 230.
-    The guarantee assumes independent rows that were used neither to fit nor to choose the
-    estimator, the score or the risk. It ends when the data drift, which
-    `calibrant.monitoring.RiskMonitor` detects.
+    At delta 0.1, a proof of risk 0.05 needs 45 rows without an error, and a proof of risk 0.01
+    needs 230 rows. The guarantee assumes independent rows that were used neither to fit nor to
+    choose the estimator, the score or the risk. The guarantee does not hold for data that drift.
+    Use `calibrant.monitoring.RiskMonitor` to detect a higher error rate.
 
-    Rows of a group are not independent: pass ``groups`` to `fit`, and the proof uses one random
-    row per group. Weights go to the fit of the estimator; each row of the proof counts once.
+    Rows of a group are not independent. If you pass ``groups`` to `fit`, the proof uses one random
+    row per group. Weights are passed to the fit of the estimator. Each row of the proof counts
+    once.
 
     References
     ----------
@@ -186,8 +189,8 @@ class SelectiveClassifier(
         y : array-like of shape (n,)
             Labels.
         **fit_params
-            Passed to the ``fit`` of the estimator, except for ``groups`` of shape (n,): rows of one
-            group are not separated, and the proof uses one random row of each group.
+            Passed to the ``fit`` of the estimator, except for ``groups`` of shape (n,). Rows of a
+            group are not separated, and the proof uses one random row per group.
 
         Returns
         -------
@@ -208,7 +211,9 @@ class SelectiveClassifier(
         check_score(vars(self)["score"])
         if isinstance(self.loss, str):
             if self.loss != "error":
-                raise ValueError(f"loss must be 'error' or a cost matrix, got {self.loss!r}.")
+                raise ValueError(
+                    f"loss must be 'error' or a cost matrix, got {self.loss!r}. Pass loss='error'."
+                )
             check_share(self.risk, "risk")
         as_seed(self.random_state)
 
@@ -220,13 +225,13 @@ class SelectiveClassifier(
         rng = np.random.default_rng([as_seed(self.random_state) or 0, 1])
         self.error_rate_ = float(losses.mean()) * float(self.risk) / risk
         if self.per_class:
-            found = find_thresholds(
+            thresholds = find_thresholds(
                 predicted, scores, losses, risk, self.delta, self.n_classes_, rng
             )
         else:
-            found = [find_threshold(scores, losses, risk, self.delta, rng)] * self.n_classes_
-            self.threshold_ = found[0].value
-        self.thresholds_ = np.array([threshold.value for threshold in found])
+            thresholds = [find_threshold(scores, losses, risk, self.delta, rng)] * self.n_classes_
+            self.threshold_ = thresholds[0].value
+        self.thresholds_ = np.array([threshold.value for threshold in thresholds])
         is_answered = scores > self.thresholds_[predicted]
         self.coverage_ = float(is_answered.mean())
         self.unproved_classes_ = self.classes_[np.isposinf(self.thresholds_)]
@@ -238,10 +243,10 @@ class SelectiveClassifier(
         needed = f"{self.rows_needed_} rows without an error"
         reason = f"The proof has {self.n_proved_} rows and needs at least {needed}."
         if self.n_proved_ >= self.rows_needed_:
-            reason = f"The most confident rows contain too many errors; the proof needs {needed}."
+            reason = f"The most confident rows contain too many errors. The proof needs {needed}."
         warn_data(
             f"No row is answered, because risk={self.risk:g} could not be proved. {reason} Without "
-            f"abstention the mean loss is {format_percent(losses.mean())} of the largest loss. "
+            f"abstention, the mean loss is {format_percent(losses.mean())} of the largest loss. "
             f"Pass more rows, or a larger risk."
         )
 
@@ -300,7 +305,7 @@ class SelectiveClassifier(
 
     @ScoreParameter
     def score(self, X: Any, y: LabelsLike, sample_weight: Any = None) -> float:
-        """Return the accuracy of the answers; NaN if no row is answered.
+        """Return the accuracy of the answers, or NaN if no row is answered.
 
         Parameters
         ----------
@@ -327,7 +332,7 @@ class SelectiveClassifier(
         Returns
         -------
         calibrant.guarantees.SelectiveGuarantee
-            Print it for a description.
+            The guarantee. Print it for a description.
 
         Examples
         --------
@@ -356,7 +361,7 @@ class SelectiveClassifier(
         self._answers_of(proba)
         abstention_label(self.abstain, self.classes_)
         if not set(self.unproved_classes_.tolist()) <= set(self.classes_.tolist()):
-            raise ValueError("unproved_classes_ must be classes")
+            raise ValueError("unproved_classes_ must be a subset of classes_")
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Route the parameters of ``fit`` to the estimator."""

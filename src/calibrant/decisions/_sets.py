@@ -40,16 +40,17 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     r"""Predict sets of labels that contain the true label with a given probability.
 
     Rows that were not used to fit the estimator determine the sets, see `SelectiveClassifier`. If
-    you know the costs of errors, prefer probabilities and a `DecisionRule`: a set with one label
-    states no error rate, and an empty set is no abstention.
+    you know the costs of errors, prefer probabilities and a `DecisionRule`. A set with one label
+    has no guaranteed error rate, and an empty set is not an abstention.
 
     Parameters
     ----------
     estimator : classifier, calibrator or None
-        None: X are scores of the kind ``inputs``. A fitted calibrator or a ``FrozenEstimator``
-        is not fitted again. Anything else is cloned and fitted on a part of the rows.
+        If None, X contains scores of the kind ``inputs``. A fitted calibrator or a
+        ``FrozenEstimator`` is not fitted again. Any other estimator is cloned and fitted on a part
+        of the rows.
     coverage : float, default 0.9
-        Least probability that a set contains the true label.
+        Smallest probability that a set contains the true label.
     score : {"lac", "aps"}, default "lac"
         "lac" has the smallest sets on average: all labels with a probability above a threshold.
         "aps" adds labels in the order of their probabilities, so uncertain rows get larger sets.
@@ -60,8 +61,8 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         Whether the coverage holds for the rows of every class.
     small : {"pool", "always"}, default "pool"
         Treatment of classes with fewer than 1 / (1 - coverage) - 1 rows, if ``class_conditional``.
-        "pool": the coverage holds on average over the rows of these classes.
-        "always": these classes are in every set.
+        With "pool", the coverage holds on average over the rows of these classes. With "always",
+        these classes are in every set.
     cv : float, default 0.5
         Share of rows that determine the sets, if the estimator is fitted here.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -80,7 +81,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     thresholds_ : array of shape (K,)
         A label is in the set if its score is at most its threshold.
     pooled_classes_, always_classes_ : arrays
-        Classes with too few rows of their own.
+        Classes with too few rows for a separate threshold, by their treatment (``small``).
     certificate_ : calibrant.guarantees.Certificate
         Number, date and digest of the rows that determine the sets.
 
@@ -93,14 +94,15 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     Notes
     -----
     The threshold is the k-th smallest of the scores of the true labels of n rows, with
-    :math:`k = \lceil (n + 1) \text{coverage} \rceil`, and infinite if k > n. A new set contains its
-    label with probability at least k / (n + 1) over the new row and the calibration rows. Given the
-    rows, the coverage has the distribution Beta(k, n + 1 - k), if scores are not tied.
+    :math:`k = \lceil (n + 1) \text{coverage} \rceil`. The threshold is infinite if k > n. A new set
+    contains the true label with probability at least k / (n + 1) over the new row and the
+    calibration rows. Given the calibration rows, the coverage has the distribution
+    Beta(k, n + 1 - k), if scores are not tied.
 
-    The score of label k is :math:`1 - p_k` for "lac". For "aps", it is the sum of the probabilities
-    above :math:`p_k`; with ``randomize``, plus :math:`(1 - u) p_k` for a uniform random number u of
-    the row. Sums that include :math:`p_k` without randomization would give empty sets for confident
-    rows.
+    The score of label k is :math:`1 - p_k` for "lac". For "aps", the score is the sum of the
+    probabilities above :math:`p_k`. ``randomize`` adds :math:`(1 - u) p_k` for a uniform random
+    number u of the row. Sums that include :math:`p_k` without randomization would give empty sets
+    for confident rows.
 
     References
     ----------
@@ -158,8 +160,8 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         y : array-like of shape (n,)
             Labels.
         **fit_params
-            Passed to the ``fit`` of the estimator, except for ``groups`` of shape (n,): rows of one
-            group are not separated, and one random row of each group counts.
+            Passed to the ``fit`` of the estimator, except for ``groups`` of shape (n,). Rows of a
+            group are not separated, and one random row per group counts.
 
         Returns
         -------
@@ -183,7 +185,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
 
     @property
     def _kind(self) -> str:
-        """The parameter ``score``; the attribute is the method."""
+        """The parameter ``score``. The attribute ``score`` is a method."""
         kind: str = vars(self)["score"]
         return kind
 
@@ -196,7 +198,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
             raise ValueError('randomize=True needs score="aps", because "lac" has no random part.')
 
     def _groups(self, y: IntArray) -> list[_Group]:
-        """The rows that determine the threshold of each class."""
+        """Return the rows that determine the threshold of each class."""
         everything = _Group(np.arange(self.n_classes_), np.arange(len(y)))
         if not self.class_conditional:
             return [everything] * self.n_classes_
@@ -262,7 +264,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
 
     @ScoreParameter
     def score(self, X: Any, y: LabelsLike, sample_weight: Any = None) -> float:
-        """Return the set coverage: the share of sets that contain the true label.
+        """Return the set coverage, which is the share of sets that contain the true label.
 
         Parameters
         ----------
@@ -283,7 +285,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         return float(weight @ is_held / weight.sum())
 
     def _scores_of(self, proba: FloatArray, stream: int) -> FloatArray:
-        """Scores of all labels, (n, K); low scores enter the set first."""
+        """Return scores of all labels, (n, K). Labels with low scores enter the set first."""
         if self._kind == "lac":
             return 1.0 - proba
         before = _mass_before(proba)
@@ -294,12 +296,12 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         return before + (1.0 - rng.random((len(proba), 1))) * proba
 
     def guarantee(self) -> CoverageGuarantee:
-        """State the coverage that holds.
+        """State the guaranteed coverage.
 
         Returns
         -------
         calibrant.guarantees.CoverageGuarantee
-            Print it for a description.
+            The guarantee. Print it for a description.
         """
         check_fitted(self)
         ranks = np.array([_rank(int(size), self.coverage) for size in self.group_sizes_])
@@ -330,13 +332,13 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
 
 
 class _Group(NamedTuple):
-    """Classes that share a threshold, and the rows that determine it."""
+    """Classes that share a threshold, and the rows that determine this threshold."""
 
     classes: IntArray
     rows: IntArray
 
     def threshold(self, scores: FloatArray, coverage: float) -> float:
-        """The smallest score that leaves out at most the allowed share of new rows."""
+        """Return the smallest threshold that leaves out at most the allowed share of new rows."""
         rank = _rank(len(self.rows), coverage)
         if rank > len(self.rows):
             return np.inf
@@ -348,7 +350,7 @@ def _rank(n_rows: int, coverage: float) -> int:
 
 
 def _coverage_range(rank: int, n_rows: int) -> tuple[float, float]:
-    """5% and 95% quantiles of the coverage of new rows, given the rows."""
+    """Return 5% and 95% quantiles of the coverage of new rows, given the calibration rows."""
     if rank > n_rows:
         return 1.0, 1.0
     low, high = beta.ppf([0.05, 0.95], rank, n_rows + 1 - rank)
@@ -356,7 +358,7 @@ def _coverage_range(rank: int, n_rows: int) -> tuple[float, float]:
 
 
 def _mass_before(proba: FloatArray) -> FloatArray:
-    """Sum of the probabilities that come before each label, from the most probable down."""
+    """Return the sum of the probabilities before each label, in decreasing order."""
     order = np.argsort(-proba, axis=1, kind="stable")
     ordered = np.take_along_axis(proba, order, axis=1)
     before = np.cumsum(ordered, axis=1) - ordered

@@ -27,10 +27,12 @@ from calibrant.classifier._rows import check_targets, params_of_rows, take_rows
 from calibrant.multiclass import Identity
 
 _MANY_REPEATED = 0.01
-"""Share of repeated rows from which a warning is given: they are not independent."""
+"""Share of repeated rows above which a warning is issued, because repeated rows are not
+independent."""
 
 _MOST_REPEATED = 0.2
-"""From this share of repeated rows on, scores have few values, so equal rows mean nothing."""
+"""At or above this share of repeated rows, scores have few distinct values, so equal rows do not
+indicate duplicates."""
 
 
 _ROUNDING = 1e-9
@@ -80,7 +82,7 @@ def _is_fitted(estimator: Any) -> bool:
 
 def _fitted(owner: Any, X: Any, y: Any) -> Any:
     if owner.estimator is None:
-        # The identity is not fitted to the rows, so they can still support a guarantee.
+        # The identity has no fitted parameters, so these rows can support a guarantee.
         return Identity(inputs=owner.inputs, classes=owner.classes).fit(X, y)
     inner = getattr(owner.estimator, "estimator", owner.estimator)
     if isinstance(inner, Calibrator):
@@ -98,7 +100,7 @@ def _raise_if_same_rows(calibrator: Calibrator, X: Any, y: Any) -> None:
     if is_same or _has_summary(calibrator, training, scores, y):
         raise ValueError(
             f"{type(calibrator).__name__} was fitted on rows that are also in X. The estimator "
-            f"makes fewer errors on these rows than on new rows, so they cannot support a "
+            f"makes fewer errors on these rows than on new rows, so these rows cannot support a "
             f"guarantee. Pass other rows, or an unfitted calibrator: sklearn.base.clone(estimator)."
         )
 
@@ -108,7 +110,8 @@ def _has_summary(
 ) -> bool:
     """Return whether rows have the same number, class frequencies and log-loss as those of a fit.
 
-    Rows of few values recur in independent data, so their hashes contain no information.
+    If rows have few distinct values, equal rows also occur in independent data, so hashes contain
+    no information.
     """
     codes, _ = encode_labels(as_array(y), calibrator.n_classes_, calibrator.classes_)
     sample = ArraySample(scores, codes, check_weight(None, len(codes)))
@@ -143,7 +146,7 @@ def _check_unweighted(params: dict[str, Any], n_samples: int) -> None:
 def _split(
     share: float, n_samples: int, groups: IntArray | None, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """Rows to fit the estimator on, and rows to prove the guarantee.
+    """Return rows to fit the estimator on, and rows to prove the guarantee.
 
     Rows are not stratified by label, because the rows of a proof must be independent.
     """
@@ -161,7 +164,7 @@ def _split(
 
 
 def _one_per_group(rows: IntArray, groups: IntArray, rng: np.random.Generator) -> IntArray:
-    """One random row of each group, because rows of one group are not independent."""
+    """Return one random row per group, because rows of a group are not independent."""
     shuffled = rng.permutation(rows)
     _, first = np.unique(groups[shuffled], return_index=True)
     return np.sort(shuffled[first])
@@ -172,7 +175,7 @@ def _fit(owner: Any, X: Any, y: AnyArray, rows: IntArray, params: dict[str, Any]
     estimator = clone(owner.estimator)
     check_classifier(estimator)
     if isinstance(estimator, Calibrator):
-        # The rows of the fit may lack a class that is known from all rows.
+        # The rows of the fit may lack a class that other rows contain.
         _, classes = as_sample(X, y, classes=estimator.classes, inputs=estimator.inputs)
         estimator.set_params(classes=classes)
     routed = {name: value for name, value in params.items() if name != "groups"}
@@ -183,18 +186,18 @@ def _fit(owner: Any, X: Any, y: AnyArray, rows: IntArray, params: dict[str, Any]
 
 
 def _predict(estimator: Any, X: Any, labels: AnyArray) -> tuple[FloatArray, IntArray, AnyArray]:
-    """Probabilities, column codes and column labels of rows with labels."""
+    """Return probabilities, column codes and column labels of rows with labels."""
     classes = np.asarray(estimator.classes_)
     unseen = np.setdiff1d(labels, classes) if classes.dtype.kind == labels.dtype.kind else ()
     if len(unseen) and not isinstance(estimator, Calibrator | FrozenEstimator):
-        # The estimator never predicts a label that was not among its rows: such rows are errors.
+        # The estimator never predicts a label without training rows, so such rows are errors.
         classes = np.concatenate([classes, unseen])
     codes, classes = encode_labels(labels, len(classes), classes)
     return probabilities(estimator, X, classes), codes, classes
 
 
 def probabilities(estimator: Any, X: Any, classes: AnyArray) -> FloatArray:
-    """Probabilities of a fitted estimator, (n, K); zero for classes that it was not fitted on."""
+    """Return the probabilities of a fitted estimator, (n, K). Classes that it lacks have zero."""
     if hasattr(estimator, "predict_proba"):
         proba = as_array(estimator.predict_proba(X))
     else:
@@ -208,12 +211,14 @@ def probabilities(estimator: Any, X: Any, classes: AnyArray) -> FloatArray:
 
 def _warn_repeated(proba: FloatArray) -> None:
     """Warn if rows seem to be duplicates, which are not independent."""
-    unsure = proba[proba.max(axis=1) < 1]  # rows that are certain may be equal by rounding
-    share = repeated_share(row_hashes(unsure)) * len(unsure) / max(len(proba), 1)
+    # Rows with confidence 1 may be equal because of rounding.
+    uncertain = proba[proba.max(axis=1) < 1]
+    share = repeated_share(row_hashes(uncertain)) * len(uncertain) / max(len(proba), 1)
     if not _MANY_REPEATED < share < _MOST_REPEATED:
         return
-    rows, confidences = (len(np.unique(values, axis=0)) for values in (unsure, unsure.max(axis=1)))
-    if confidences < (1 - _MANY_REPEATED) * rows:  # scores of few values, such as votes
+    values_and_maxima = uncertain, uncertain.max(axis=1)
+    rows, confidences = (len(np.unique(values, axis=0)) for values in values_and_maxima)
+    if confidences < (1 - _MANY_REPEATED) * rows:  # scores with few distinct values, such as votes
         return
     warn_data(
         f"{share:.1%} of the rows of the proof repeat an earlier row. A guarantee holds for "

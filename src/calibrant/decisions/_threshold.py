@@ -11,9 +11,10 @@ from calibrant.decisions._proof import count_proved, rows_without_error
 
 
 class Threshold(NamedTuple):
-    """Rows with a score above ``value`` are answered: ``n_answered`` of the ``n_rows`` that prove.
+    """Rows with a score above ``value`` are answered.
 
-    ``n_errors`` counts the errors among the answered rows; losses between 0 and 1 count as drawn.
+    The proof has ``n_rows`` rows, of which ``n_answered`` are answered. ``n_errors`` counts the
+    errors among the answered rows, including random errors that replace losses between 0 and 1.
     """
 
     value: float
@@ -25,10 +26,10 @@ class Threshold(NamedTuple):
 def find_threshold(
     scores: FloatArray, losses: FloatArray, risk: float, delta: float, rng: np.random.Generator
 ) -> Threshold:
-    """The lowest threshold whose answers have a mean loss of at most ``risk``.
+    """Find the lowest threshold whose answers have a proved mean loss of at most ``risk``.
 
-    Losses are between 0 and 1. A loss in between is replaced by an error with this probability,
-    which keeps the mean loss above every threshold. Ties are broken at random.
+    Losses are from 0 to 1. A loss between 0 and 1 is replaced by an error with this probability,
+    which does not change the expected loss of the answers. Ties are broken at random.
     """
     shuffled = rng.permutation(len(scores))
     order = shuffled[np.argsort(-scores[shuffled], kind="stable")]
@@ -43,7 +44,7 @@ def find_threshold(
 
 
 def _between(ordered: FloatArray, count: int) -> float:
-    """A number below the score of the last answered row and not below that of the next."""
+    """Return a number below the score of the last answered row, and not below the next score."""
     if count == 0:
         return np.inf
     if count == len(ordered):
@@ -63,7 +64,7 @@ def find_thresholds(
     n_classes: int,
     rng: np.random.Generator,
 ) -> list[Threshold]:
-    """A threshold for each predicted class, all of which hold jointly."""
+    """Find a threshold for each predicted class. All thresholds hold jointly."""
     counts = np.bincount(predicted, minlength=n_classes)
     is_tested = counts >= rows_without_error(risk, delta)
     # Numbers of rows contain no labels, so they may decide which classes share delta.
@@ -73,8 +74,8 @@ def find_thresholds(
         if (is_enough == is_tested).all():
             break
         is_tested = is_enough
-    found = [Threshold(np.inf, 0, int(count), 0) for count in counts]
+    thresholds = [Threshold(np.inf, 0, int(count), 0) for count in counts]
     for k in np.flatnonzero(is_tested):
         rows = predicted == k
-        found[k] = find_threshold(scores[rows], losses[rows], risk, share, rng)
-    return found
+        thresholds[k] = find_threshold(scores[rows], losses[rows], risk, share, rng)
+    return thresholds

@@ -1,12 +1,12 @@
 """Calibration of language models: from evaluation logs to calibrated answers.
 
-`read` reads the logs of evaluation tools and returns one `Run` per task, and `evaluate` tabulates
-their calibration. `OptionCalibration` calibrates options of many tasks, and `AnswerCalibration`
-stated confidences and other features of open answers. `pass_rate` corrects the pass rate of a
-grader model by human labels. Scores of options are `calibrant.OptionScores`.
-`find_answer_threshold` finds the confidence above which answers may be given, and `summarize` and
-`write_report` make a page of all tasks. `parse_confidence` parses confidences that are stated in
-words.
+`read` reads the logs of evaluation tools and returns one `Run` per task. `evaluate` tabulates the
+calibration of the runs. `OptionCalibration` calibrates the options of multiple-choice questions.
+`AnswerCalibration` calibrates open answers by their stated confidences and other features.
+`pass_rate` corrects the pass rate of a grader model by human labels. Scores of options are
+`calibrant.OptionScores`. `find_answer_threshold` finds the confidence above which answers can be
+given. `summarize` and `write_report` write a page about all tasks. `parse_confidence` parses
+confidences that are stated in words.
 """
 
 from calibrant.llm._answer_calibration import AnswerCalibration

@@ -1,4 +1,4 @@
-"""Calibrated confidences of open answers, from the features of each answer."""
+"""Calibrate the confidences of open answers by the features of each answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calibrant.llm._answer_columns import answer_columns, answer_frame, column_o
 from calibrant.metrics._answers import as_outcomes
 
 STRENGTHS = (np.inf, 100.0, 30.0, 10.0, 3.0)
-"""Strengths of the penalty on task effects. Infinity means no effects, so they do no harm."""
+"""Strengths of the penalty on task effects. Infinity disables the effects."""
 
 _RIDGE = 1.0
 """Penalty of the slopes of standardized features: a normal prior with standard deviation 1."""
@@ -32,13 +32,13 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
     ----------
     features : sequence of str, default ("confidence",)
         Columns of X. ``"confidence"`` (stated, as a number or in words, see `parse_confidence`) and
-        ``"agreement"`` (share of sampled answers that agree) enter as log-odds, ``"length"`` as
-        log(1 + x), and other columns such as ``"mean_logprob"`` unchanged.
+        ``"agreement"`` (share of sampled answers that agree) enter as log-odds. ``"length"`` enters
+        as log(1 + x), and other columns such as ``"mean_logprob"`` enter unchanged.
     by : str, optional
-        Column with the task. Each task gets its own offset, which is shrunk toward that of all
-        tasks as far as held-out rows support it. An unseen task gets no offset.
+        Column with the task. Each task gets its own offset, which a penalty shrinks toward zero.
+        Held-out rows determine the strength of the penalty. An unseen task gets no offset.
     percent : bool, default False
-        Whether bare numbers in the column ``confidence`` are percentages.
+        Whether numbers without % in the column ``confidence`` are percentages.
 
     Attributes
     ----------
@@ -49,25 +49,25 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
     effects_ : dict of task -> float
         Offsets of the tasks.
     strength_ : float
-        Penalty of the offsets; infinity if tasks have none.
+        Penalty of the offsets, or infinity if all offsets are 0.
     n_missing_ : int
-        Rows of the fit that were left out because a feature is missing or cannot be parsed.
+        Number of rows that the fit left out because a feature is missing or cannot be parsed.
     classes_ : array of shape (2,)
         False and True.
 
     See Also
     --------
-    parse_confidence : The table of stated confidences.
+    parse_confidence : Convert stated confidences to numbers.
     OptionCalibration : Calibrate the options of multiple-choice questions.
 
     Notes
     -----
     The log-odds of a correct answer are :math:`b + \sum_j a_j x_j + b_\text{task}`. The log-loss
     plus :math:`\frac12 \sum_j a_j^2 + \frac s2 \sum b_\text{task}^2` of standardized features is
-    minimized. The strength s is infinity, 100, 30, 10 or 3, whichever has the largest reduction of
-    the log-loss on held-out rows of 5 folds, minus its standard error.
+    minimized. The strength s is infinity, 100, 30, 10 or 3. The selected strength has the largest
+    reduction of the log-loss on held-out rows of 5 folds, minus its standard error.
 
-    Confidences of different sources are never mixed: fit one model per source.
+    Do not mix confidences of different sources. Fit one model per source.
 
     Examples
     --------
@@ -97,8 +97,8 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame, dict of columns, Run or Runs
-            Features of the answers. Runs must have one source of confidence; their tasks are the
-            column ``task``.
+            Features of the answers. Runs must have one source of confidence. The tasks of runs are
+            the column ``task``.
         correct : array-like of bool, shape (n,)
             Whether the answers are correct. Not needed for runs.
 
@@ -106,8 +106,8 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        frame, known = answer_frame(X)
-        outcome = as_outcomes(np.asarray(known if correct is None else correct))
+        frame, run_outcome = answer_frame(X)
+        outcome = as_outcomes(np.asarray(run_outcome if correct is None else correct))
         columns = answer_columns(frame, self._names(), percent=self.percent)
         check_same_length(X=columns, correct=outcome)
         is_complete: BoolArray = np.asarray(~np.isnan(columns).any(axis=1))
@@ -194,7 +194,7 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
 def _fit(
     x: FloatArray, y: BoolArray, codes: AnyArray, n_tasks: int, strength: float
 ) -> tuple[FloatArray, float, FloatArray]:
-    """Slopes of the columns, the intercept and the offsets of the tasks."""
+    """Return the slopes of the columns, the intercept and the offsets of the tasks."""
     center, width = x.mean(axis=0), x.std(axis=0)
     width = np.where(width > 0, width, 1.0)
     design = (x - center) / width / np.sqrt(_RIDGE)
@@ -211,7 +211,7 @@ def _fit(
 
 
 def _best_strength(x: FloatArray, y: BoolArray, codes: AnyArray, n_tasks: int) -> float:
-    """The strength with the lowest log-loss on held-out rows; infinity without tasks."""
+    """Return the strength with the lowest log-loss on held-out rows, or infinity without tasks."""
     if n_tasks < 2:
         return float("inf")
     folds = as_folds(_N_FOLDS, np.column_stack([x, codes]), y.astype(np.intp), np.ones(len(y)), 0)

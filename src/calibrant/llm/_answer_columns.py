@@ -1,4 +1,4 @@
-"""Columns of answers: numbers for a logistic regression from confidences and other features."""
+"""Transform confidences and other features of answers to columns for a logistic regression."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from calibrant.llm._run import Run, Runs
 from calibrant.llm._stated import parse_confidence
 
 _STATED_FLOOR = 0.005
-"""Stated confidences are clipped to half a percent, the precision in which they are stated, before
-the log-odds are taken: "100%" is not infinitely sure."""
+"""Stated confidences are clipped to half a percent, the usual precision of statements. Without
+clipping, "100%" would have infinite log-odds."""
 
 _AGREEMENT_FLOOR = 0.02
 """Agreements of samples are clipped as if there were 50 samples."""
 
 
 def answer_frame(X: Any) -> tuple[Any, AnyArray | None]:
-    """A frame or dictionary of columns, and correctness if it is part of a run.
+    """Return a frame or dictionary of columns, and correctness if it is part of a run.
 
     Runs become one frame with the column ``task``.
     """
@@ -45,7 +45,7 @@ def answer_frame(X: Any) -> tuple[Any, AnyArray | None]:
 
 
 def answer_columns(frame: Any, names: Sequence[str], *, percent: bool) -> FloatArray:
-    """Transformed features, (n, d); NaN if a feature is missing."""
+    """Return transformed features, (n, d). A missing feature is NaN."""
     columns = [_transform(name, column_of(frame, name), percent=percent) for name in names]
     lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
     if len(set(lengths.values())) > 1:
@@ -54,13 +54,13 @@ def answer_columns(frame: Any, names: Sequence[str], *, percent: bool) -> FloatA
 
 
 def column_of(frame: Any, name: str) -> Any:
-    """A column of a data frame or dictionary."""
+    """Return a column of a data frame or dictionary."""
     is_frame = isinstance(frame, Mapping) or hasattr(frame, "columns")
-    known = list(frame) if isinstance(frame, Mapping) else list(getattr(frame, "columns", ()))
-    if not is_frame or name not in known:
+    names = list(frame) if isinstance(frame, Mapping) else list(getattr(frame, "columns", ()))
+    if not is_frame or name not in names:
         raise ValueError(
-            f"X has no column {name!r}. Pass a data frame, a dictionary of columns or llm.Runs; "
-            f"its columns are {known}."
+            f"X has no column {name!r}, but the columns {names}. Pass a data frame, a dictionary "
+            f"of columns or llm.Runs with the column {name!r}."
         )
     return frame[name]
 
@@ -79,7 +79,7 @@ def _transform(name: str, values: Any, *, percent: bool) -> FloatArray:
 
 
 def _shares(name: str, values: Any, *, percent: bool) -> FloatArray:
-    """Numbers between 0 and 1; texts are parsed, and what cannot be parsed is NaN."""
+    """Return numbers between 0 and 1. Text is parsed, or becomes NaN if parsing fails."""
     array = as_array(values)
     if array.dtype.kind in "OSU":
         parsed = [parse_confidence(value, percent=percent) for value in array.tolist()]
@@ -98,7 +98,10 @@ def _numbers(name: str, values: Any) -> FloatArray:
     try:
         numbers = as_array(values).astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"Column {name!r} must contain numbers.") from None
+        raise ValueError(
+            f"Column {name!r} must contain numbers. Convert the column, or remove {name!r} from "
+            "features."
+        ) from None
     if np.isinf(numbers).any():
-        raise ValueError(f"Column {name!r} has infinite values. Replace them by NaN.")
+        raise ValueError(f"Column {name!r} has infinite values. Replace infinite values by NaN.")
     return numbers

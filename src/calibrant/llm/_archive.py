@@ -1,7 +1,7 @@
-"""Members of zip archives, read within limits and never written to disk.
+"""Read members of zip archives within limits, without writing them to disk.
 
-Python's `zipfile` cannot decompress zstd (method 93) before Python 3.14, which Inspect uses.
-pyarrow can, and it is already a dependency of the command line.
+Inspect compresses with zstd (method 93), which Python's `zipfile` cannot decompress before Python
+3.14. pyarrow can decompress zstd, and the command line already depends on pyarrow.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from calibrant.llm._files import MOST_BYTES
 
 _ZSTD = 93
 _MOST_EXPANSION = 250
-"""Largest ratio of content to archive. Transcripts are compressed by a factor of 5 to 50; archives
-that are made to exhaust the memory by a thousand or more."""
+"""Largest ratio of content to archive. Transcripts are compressed by a factor of 5 to 50. Archives
+that are made to exhaust the memory are compressed by a factor of a thousand or more."""
 
 _SMALL_CONTENT = 2**24
-"""Up to this many bytes of content (16 MB), the ratio is not limited: a few hundred equal samples
+"""Up to this number of bytes (16 MB), the ratio is not limited, because a few hundred equal samples
 are compressed by more than the limit."""
 
 _CHUNK = 2**20
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file begins like a zip archive."""
+    """Return whether a file begins like a zip archive."""
     with path.open("rb") as file:
         return file.read(4) == b"PK\x03\x04"
 
@@ -68,7 +68,7 @@ class Archive:
             raise ValueError(f"{self.path}: member {info.filename!r} is encrypted.")
 
     def names(self, folder: str = "") -> Iterator[str]:
-        """Names of the JSON members of a folder."""
+        """Iterate over the names of the JSON members of a folder."""
         for info in self._zip.infolist():
             if info.filename.startswith(folder) and info.filename.endswith(".json"):
                 yield info.filename
@@ -77,7 +77,7 @@ class Archive:
         return name in self._zip.NameToInfo
 
     def read(self, name: str) -> bytes:
-        """The content of a member; raises if it is larger than declared, or damaged."""
+        """Return the content of a member, and raise if it is damaged or larger than declared."""
         info = self._zip.NameToInfo[name]
         place = f"{self.path}, member {name!r}"
         try:
@@ -121,7 +121,7 @@ class Archive:
         return b"".join(parts)
 
     def _raw(self, info: zipfile.ZipInfo) -> bytes:
-        """The compressed bytes of a member, behind its local header of 30 bytes and two texts."""
+        """Return the compressed bytes of a member, which follow a local header and two texts."""
         with self.path.open("rb") as file:
             file.seek(info.header_offset)
             header = file.read(30)

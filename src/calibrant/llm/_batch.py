@@ -30,12 +30,12 @@ Targets = Mapping[str, Target]
 
 
 def is_record(record: Mapping[str, Any]) -> bool:
-    """Whether a JSON object is a line of batch output."""
+    """Return whether a JSON object is a line of batch output."""
     return "custom_id" in record and "response" in record
 
 
 def as_targets(rows: Mapping[str, Any]) -> Targets:
-    """Targets of a dictionary of custom_id -> text."""
+    """Convert a dictionary of custom_id -> text to targets."""
     return {str(key): Target(str(value).strip()) for key, value in rows.items()}
 
 
@@ -46,7 +46,7 @@ class _TaskRows:
 
 
 def read_file(path: Path, targets: Targets) -> list[Run]:
-    """Read one batch file: one run per task of the table."""
+    """Read one batch file, and return one run per task of the table."""
     if not targets:
         raise ValueError(
             f"{path} has no right answers. Pass targets={{custom_id: target}}, or put a CSV file "
@@ -66,7 +66,7 @@ def read_file(path: Path, targets: Targets) -> list[Run]:
 
 
 def _most_options(targets: Targets) -> int | None:
-    """Number of options if all targets are letters: that of the last letter; else None."""
+    """Return the number of options from the last letter, or None if a target is no letter."""
     texts = [target.text for target in targets.values()]
     if all(len(text) == 1 and text in LETTERS for text in texts):
         return max(2, *(LETTERS.index(text) + 1 for text in texts), 2)

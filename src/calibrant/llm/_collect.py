@@ -14,7 +14,7 @@ from calibrant.llm._run import Run
 
 
 class OptionRows:
-    """Rows of multiple-choice questions: scores of all options, and the right ones."""
+    """Rows of multiple-choice questions: scores of all options, and the right options."""
 
     def __init__(self) -> None:
         self._scores, self._counts, self._labels = array("d"), array("q"), array("q")
@@ -53,8 +53,8 @@ class OptionRows:
             table = np.full((len(counts), max(2, int(counts.max()))), -np.inf)
             table[np.arange(table.shape[1]) < counts[:, None]] = np.frombuffer(self._scores)
             labels = np.frombuffer(self._labels, dtype=np.int64).astype(np.intp)
-            # The position of the highest raw score, as the tools choose it: normalization could
-            # merge scores that differ in the last bit.
+            # As in the tools, the option with the highest raw score is the answer. Normalization
+            # could merge scores that differ in the last bit.
             correct = table.argmax(axis=1) == labels
             options = OptionScores(table, counts.astype(np.intp))
             confidence = options.proba.max(axis=1)
@@ -90,7 +90,7 @@ class AnswerRows:
         features: Mapping[str, float] | None = None,
         question: str | None = None,
     ) -> None:
-        """Add an answer; without a confidence it is only counted."""
+        """Add an answer. An answer without a confidence is only counted."""
         if confidence is None:
             self.n_missing += 1
             return

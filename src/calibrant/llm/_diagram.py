@@ -15,7 +15,7 @@ from calibrant.metrics import calibration_curve
 from calibrant.report._svg import point
 
 _ROWS_PER_BIN, _MOST_BINS = 20, 10
-"""A task of n rows has n / 20 quantile bins, at most 10: a small diagram has no space for more."""
+"""A task of n rows has n / 20 quantile bins, but at most 10, because the diagram is small."""
 
 _SIZE, _LEFT, _BOTTOM, _TOP = 200.0, 34.0, 26.0, 8.0
 """Size and margins in units of the viewBox."""
@@ -40,7 +40,7 @@ class TaskDiagram:
 def task_diagram(name: str, run: Run) -> TaskDiagram:
     """Compute the bins of a task."""
     n_bins = int(np.clip(len(run) // _ROWS_PER_BIN, 1, _MOST_BINS))
-    # Class 1 of a binary problem: the answer is correct.
+    # In this binary problem, class 1 means that the answer is correct.
     table = calibration_curve(
         run.correct.astype(int),
         run.confidence,
@@ -63,7 +63,7 @@ def task_diagram(name: str, run: Run) -> TaskDiagram:
 
 
 def draw_diagram(diagram: TaskDiagram) -> str:
-    """The diagram as SVG, with the colors of the page."""
+    """Return the diagram as SVG, with the colors of the page."""
     left, right, bottom, top = _LEFT, _SIZE - 8, _SIZE - _BOTTOM, _TOP
 
     def across(value: float) -> float:

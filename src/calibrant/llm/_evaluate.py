@@ -1,4 +1,4 @@
-"""`evaluate`: calibration of each task, with intervals that hold jointly for all tasks."""
+"""Evaluate the calibration of each task, with intervals that hold jointly for all tasks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from calibrant.metrics.groups import check_level
 from calibrant.multiclass import StructuredScaling
 
 _FEWEST_ROWS = 20
-"""With fewer rows, the debiased error and the gain are not estimated: folds of four rows, of which
-a class may be missing, fit nothing."""
+"""With fewer rows, the debiased error and the gain are not estimated, because folds of about four
+rows may lack a class."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class TaskEvaluation:
     gap, gap_low, gap_high : float
         Mean confidence minus accuracy, with its interval. The intervals of all tasks hold jointly.
     error, error_low, error_high : float
-        Debiased L2 calibration error with its interval; NaN for fewer than 20 rows.
+        Debiased L2 calibration error with its interval. NaN for fewer than 20 rows.
     auroc : float
-        Probability that a correct answer has a higher confidence than a wrong one; NaN if all
-        answers are correct, or all are wrong.
+        Probability that a correct answer has a higher confidence than a wrong answer. NaN if all
+        answers are correct, or all answers are wrong.
     log_loss : float
-        Mean negative log-likelihood, in nats: of the right option, or of correct and wrong answers.
+        Mean negative log-likelihood in nats, of the right option or of correct and wrong answers.
     gain, gain_low, gain_high : float
-        Reduction of the log-loss by calibration on held-out rows; NaN for fewer than 20 rows.
+        Reduction of the log-loss by calibration on held-out rows. NaN for fewer than 20 rows.
     figures : dict of name -> float
-        Figures under the names of the tool that wrote the log. They are not comparable with those
-        above.
+        Figures under the names of the tool that wrote the log. These figures are not comparable
+        with the other attributes.
 
     See Also
     --------
@@ -90,7 +90,7 @@ class TaskEvaluation:
 
 @dataclass(frozen=True, repr=False)
 class RunsEvaluation:
-    """Evaluations of all tasks, returned by `evaluate`; ``str()`` returns a table.
+    """Evaluations of all tasks, returned by `evaluate`. ``str()`` returns a table.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class RunsEvaluation:
     level : float
         Probability that the intervals of all gaps hold jointly.
     without_confidence : dict of name -> int
-        Number of answers of the tasks that have no confidences at all.
+        Number of answers of each task that has no confidences.
 
     See Also
     --------
@@ -160,7 +160,11 @@ class RunsEvaluation:
 
     def note(self) -> str:
         """Explain the columns, and name tasks without confidences."""
-        scope = "interval holds" if len(self) == 1 else f"intervals of all {len(self)} tasks hold"
+        scope = (
+            "interval holds"
+            if len(self) == 1
+            else f"intervals of all {len(self)} tasks hold jointly"
+        )
         text = (
             f"Gap: mean confidence minus accuracy. If questions are independent, the {scope} "
             f"with probability {self.level:g}. Error: "
@@ -212,8 +216,8 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
     -----
     Intervals of the gap are exact (Clopper and Pearson) at level 1 - (1 - level) / tasks. If a
     question was answered several times, the number of questions counts, not the number of answers,
-    which is conservative. The gain is that of `calibrant.inference.calibration_gain` with
-    structured vector scaling of the options, or beta calibration of the confidences.
+    which is conservative. `calibrant.inference.calibration_gain` computes the gain with structured
+    vector scaling of the options, or with beta calibration of the confidences.
 
     Examples
     --------
@@ -227,11 +231,11 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
     Gap: ...
     """
     check_level(level)
-    chosen = runs.evaluated
-    if not chosen:
+    run_of = runs.evaluated
+    if not run_of:
         raise ValueError("The runs have no confidences. Read other logs (see llm.read).")
-    alpha = (1 - level) / len(chosen)
-    tasks = tuple(_evaluate_run(name, run, alpha) for name, run in chosen.items())
+    alpha = (1 - level) / len(run_of)
+    tasks = tuple(_evaluate_run(name, run, alpha) for name, run in run_of.items())
     missing = {name: run.n_missing for name, run in runs.items() if not len(run)}
     return RunsEvaluation(tasks, level, missing)
 
@@ -268,7 +272,7 @@ def _log_loss(run: Run) -> float:
 def _error(run: Run) -> dict[str, float]:
     if len(run) < _FEWEST_ROWS:
         return dict.fromkeys(("error", "error_low", "error_high"), float("nan"))
-    # Class 1 of a binary problem: the answer is correct.
+    # In this binary problem, class 1 means that the answer is correct.
     error = debiased_interval(run.correct.astype(int), run.confidence, notion="class-1")
     return {"error": error.estimate, "error_low": error.low, "error_high": error.high}
 
@@ -282,7 +286,7 @@ def _gain(run: Run) -> dict[str, float]:
 
 
 def gain_of_run(run: Run) -> Gain:
-    """Reduction of the log-loss by calibration: of the options, or of the confidence."""
+    """Compute the reduction of the log-loss by calibration of the options or confidences."""
     if run.options is not None:
         method = StructuredScaling("vector")
         return calibration_gain(run.labels, run.options, method, inputs="log_proba", rng=0)
@@ -291,7 +295,7 @@ def gain_of_run(run: Run) -> Gain:
 
 
 def auroc(correct: BoolArray, confidence: FloatArray) -> float:
-    """Area under the receiver operating characteristic; ties count one half."""
+    """Compute the area under the receiver operating characteristic. Ties count one half."""
     n_correct = int(correct.sum())
     n_wrong = len(correct) - n_correct
     if not n_correct or not n_wrong:

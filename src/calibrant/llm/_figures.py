@@ -1,7 +1,8 @@
 """Calibration metrics as computed by other tools.
 
-They are shown under the names of the tools, because they are not comparable with the figures of
-this package. Sampling noise biases them upward, and some of them leave out rows.
+Reports show these metrics under the names of the tools, because the metrics are not comparable with
+the figures of this package. Sampling noise biases these metrics upward, and some of them leave out
+rows.
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ _HELM_BINS = 10
 def hle_figures(correct: BoolArray, confidence: FloatArray) -> dict[str, float]:
     """Calibration errors of Humanity's Last Exam for a run with stated confidences.
 
-    ``hle/cerr`` is that of inspect_evals. ``hle/cerr (CAIS)`` is that of the authors' script, which
-    leaves out the bin with the highest confidences. Rows with confidence 1 are also left out in
-    ``hle/cerr without 100%``, because the scorer stores a missing confidence as 100%.
+    ``hle/cerr`` is the error of inspect_evals. ``hle/cerr (CAIS)`` is the error of the authors'
+    script, which leaves out the bin with the highest confidences. ``hle/cerr without 100%`` leaves
+    out rows with confidence 1, because the scorer stores a missing confidence as 100%.
     """
-    stated = confidence < 1.0
+    is_stated = confidence < 1.0
     figures = {"hle/cerr": hle_error(correct, confidence)}
     if len(correct) >= 2 * _HLE_BIN:
         figures["hle/cerr (CAIS)"] = hle_error(correct, confidence, drops_last=True)
-    if 0 < stated.sum() < len(stated):
-        figures["hle/cerr without 100%"] = hle_error(correct[stated], confidence[stated])
+    if 0 < is_stated.sum() < len(is_stated):
+        figures["hle/cerr without 100%"] = hle_error(correct[is_stated], confidence[is_stated])
     return figures
 
 
 def hle_error(correct: BoolArray, confidence: FloatArray, *, drops_last: bool = False) -> float:
-    """Root mean squared gap over bins of 100 rows in the order of confidence."""
+    """Compute the root mean squared gap over bins of 100 rows in the order of confidence."""
     n_rows = len(correct)
     if not n_rows:
         return float("nan")
-    # Ties are ordered as NumPy's default sort leaves them, as in the original.
+    # As in the original, NumPy's default sort determines the order of ties.
     order = np.argsort(confidence)
     outcome, score = np.asarray(correct, dtype=np.float64)[order], confidence[order]
     size = min(_HLE_BIN, n_rows)
@@ -53,7 +54,7 @@ def hle_error(correct: BoolArray, confidence: FloatArray, *, drops_last: bool = 
 
 
 def helm_ece(correct: BoolArray, confidence: FloatArray) -> float:
-    """``ece_10_bin`` of HELM: mean absolute gap over ten bins of equal numbers of rows."""
+    """Compute ``ece_10_bin`` of HELM, the mean absolute gap over ten quantile bins."""
     edges = _helm_edges(confidence)
     bins = np.searchsorted(edges, confidence)
     total = 0.0
@@ -65,7 +66,7 @@ def helm_ece(correct: BoolArray, confidence: FloatArray) -> float:
 
 
 def _helm_edges(confidence: FloatArray) -> FloatArray:
-    """Upper edges of bins halfway between the rows at their boundaries; equal edges are merged."""
+    """Return upper edges of bins, halfway between neighboring rows. Equal edges are merged."""
     parts = np.array_split(np.sort(confidence), _HELM_BINS)
     if len(confidence) < _HELM_BINS:
         parts = [part for part in parts if len(part)]

@@ -1,4 +1,4 @@
-"""Bounded reading of text and JSON files: no line, file or archive can exhaust the memory."""
+"""Read text and JSON files within limits, so no line, file or archive can exhaust the memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ transcript has a few megabytes."""
 
 
 def parse_json(text: bytes, place: str) -> Any:
-    """Parse a JSON document; errors name the place in one line."""
+    """Parse a JSON document. Errors name the place in one line."""
     try:
         return json.loads(text)
     except UnicodeDecodeError as error:
@@ -39,7 +39,7 @@ def read_document(path: Path) -> Any:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbers and bytes of the lines that are not empty."""
+    """Iterate over the numbers and bytes of the lines that are not empty."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(MOST_BYTES + 1):
@@ -51,9 +51,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_records(path: Path, skipped: Counter[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """JSON objects of a file with one per line, with their line numbers.
+    """Iterate over line numbers and JSON objects of a file with one object per line.
 
-    A last line without its end, as an interrupted run leaves it, is counted and skipped.
+    The incomplete last line of an interrupted run is counted and skipped.
     """
     for number, line in read_lines(path):
         place = f"{path}, line {number}"
@@ -73,7 +73,7 @@ def read_records(path: Path, skipped: Counter[str]) -> Iterator[tuple[int, dict[
 
 
 def first_record(path: Path) -> dict[str, Any] | None:
-    """The first line of a file if it is a JSON object, else None."""
+    """Return the first line of a file if it is a JSON object, else None."""
     for _, line in read_lines(path):
         try:
             record = json.loads(line)
@@ -84,7 +84,7 @@ def first_record(path: Path) -> dict[str, Any] | None:
 
 
 def as_float(value: Any, place: str, what: str) -> float:
-    """A finite number, or -inf, from a number or its text."""
+    """Convert a number or its text to a finite number or -inf."""
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -26,7 +26,7 @@ class PassRate(AsText):
     level : float
         Nominal coverage of the interval.
     grader_rate : float
-        Mean of the grader over the answers without human labels, not corrected.
+        Uncorrected mean of the grader over the answers without human labels.
     human_rate : float
         Mean of the human labels alone.
     bias : float
@@ -38,7 +38,7 @@ class PassRate(AsText):
 
     See Also
     --------
-    pass_rate : Compute it.
+    pass_rate : Compute the corrected pass rate.
     """
 
     rate: float
@@ -60,8 +60,8 @@ class PassRate(AsText):
         interval = f"{format_percent(self.low)} to {format_percent(self.high)}"
         return (
             f"Pass rate: {format_percent(self.rate)} ({self.level:.0%} CI {interval}, asymptotic). "
-            f"The grader alone reports {format_percent(self.grader_rate)}; on {self.n_labeled:,} "
-            f"answers with human labels it is {format_fixed(self.bias, signed=True)} off."
+            f"The grader alone reports {format_percent(self.grader_rate)}. On {self.n_labeled:,} "
+            f"answers with human labels, the bias of the grader is {format_fixed(self.bias, signed=True)}."
         )
 
 
@@ -77,9 +77,9 @@ def pass_rate(
     graded : array-like of shape (N,)
         Verdicts of the grader on the answers without human labels: 0 or 1, or probabilities.
     human : array-like of shape (n,)
-        Human labels of other answers, 0 or 1. They must be a random sample of all answers.
+        Human labels of other answers, 0 or 1. These answers must be a random sample of all answers.
     human_graded : array-like of shape (n,)
-        Verdicts of the grader on these answers.
+        Verdicts of the grader on the answers with human labels.
     level : float, default 0.95
         Coverage of the interval.
 
@@ -99,12 +99,12 @@ def pass_rate(
         \lambda = \frac{\mathrm{cov}(h, f)}{(1 + n / N)\, \mathrm{var}(f)} \in [0, 1],
 
     which is the mean of the rescaled grader over the unlabeled answers, plus its mean error on the
-    labeled ones (prediction-powered inference with power tuning). The :math:`\lambda` with the
-    smallest variance is used, so the interval is never much wider than that of the human labels
-    alone, however bad the grader is. The interval adds both variances,
-    :math:`\mathrm{var}(h - \lambda f) / n + \lambda^2\, \mathrm{var}(f) / N`, with the quantile of
-    Student's distribution with n - 1 degrees of freedom. It is asymptotic. Answers must be
-    independent.
+    labeled answers. The method is prediction-powered inference with power tuning. The
+    :math:`\lambda` with the smallest variance is used. Even for a bad grader, the interval is
+    therefore not much wider than the interval of the human labels alone. The interval adds both
+    variances, :math:`\mathrm{var}(h - \lambda f) / n + \lambda^2\, \mathrm{var}(f) / N`, and uses a
+    quantile of Student's distribution with n - 1 degrees of freedom. The interval is asymptotic,
+    and answers must be independent.
 
     References
     ----------
@@ -137,7 +137,7 @@ def pass_rate(
     rate = label.mean() + power * (unlabeled.mean() - verdict.mean())
     variance = np.var(label - power * verdict, ddof=1) / n_labeled
     variance += power**2 * np.var(unlabeled, ddof=1) / n_unlabeled
-    # Even if all labels are equal, a label that is not in the sample could be the other one.
+    # Even if all labels are equal, other answers could have the opposite label.
     half = max(
         float(student.ppf((1 + level) / 2, n_labeled - 1) * np.sqrt(variance)), 1 / n_labeled
     )

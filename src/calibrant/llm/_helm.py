@@ -1,7 +1,7 @@
 """Run folders of HELM: ``per_instance_stats.json``, next to ``run_spec.json`` and ``stats.json``.
 
-HELM's ``max_prob`` is the probability of the predicted reference, normalized over references, and
-``exact_match`` whether it is right. Both are computed for classification by HELM itself.
+HELM computes both statistics for classification tasks. ``max_prob`` is the probability of the
+predicted reference, normalized over references. ``exact_match`` is 1 if this reference is right.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from calibrant.llm._run import Run
 
 FILE_NAME = "per_instance_stats.json"
 
-_OWN_FIGURES = ("ece_10_bin", "platt_ece_10_bin")
-"""Figures in ``stats.json``. The second one is fitted and evaluated on the same rows."""
+_STORED_NAMES = ("ece_10_bin", "platt_ece_10_bin")
+"""Names of figures in ``stats.json``. HELM fits and evaluates the second figure on the same rows.
+"""
 
 
 def read_folder(path: Path) -> Run:
@@ -35,7 +36,7 @@ def read_folder(path: Path) -> Run:
         elif stats.get("exact_match") is None:
             rows.skipped["without exact_match"] += 1
         else:
-            # HELM truncates shares of several predictions, which is what int() does.
+            # Like HELM, int() truncates shares of several predictions.
             correct = int(as_float(stats["exact_match"], place, "exact_match")) == 1
             rows.add(correct, _confidence(stats, place))
     run = rows.build(_task(path), "max_prob", str(path))
@@ -56,12 +57,12 @@ def _confidence(stats: Mapping[str, Any], place: str) -> float | None:
 
 
 def _stats_of(entry: Any, place: str) -> dict[str, Any]:
-    """The mean of each statistic of an instance, by its name."""
+    """Return the mean of each statistic of an instance, by its name."""
     stats = entry.get("stats") if isinstance(entry, Mapping) else None
     if not isinstance(stats, list):
         raise ValueError(f"{place} has no list 'stats', so this is not a HELM file.")
-    named = (stat for stat in stats if isinstance(stat, Mapping))
-    return {str((stat.get("name") or {}).get("name")): stat.get("mean") for stat in named}
+    objects = (stat for stat in stats if isinstance(stat, Mapping))
+    return {str((stat.get("name") or {}).get("name")): stat.get("mean") for stat in objects}
 
 
 def _task(path: Path) -> str:
@@ -74,7 +75,7 @@ def _task(path: Path) -> str:
 
 
 def _stored_figures(path: Path) -> dict[str, float]:
-    """Calibration figures that HELM stored for the whole run, without perturbations."""
+    """Read the calibration figures that HELM stored for the whole run, without perturbations."""
     if not path.is_file():
         return {}
     figures: dict[str, float] = {}
@@ -82,7 +83,7 @@ def _stored_figures(path: Path) -> dict[str, float]:
         name = stat.get("name") if isinstance(stat, Mapping) else None
         if not isinstance(name, Mapping) or isinstance(name.get("perturbation"), Mapping):
             continue
-        if name.get("name") in _OWN_FIGURES:
+        if name.get("name") in _STORED_NAMES:
             mean = as_float(stat.get("mean"), str(path), str(name["name"]))
             figures.setdefault(str(name["name"]), mean)
     return figures

@@ -2,7 +2,7 @@
 
 An archive has ``header.json`` and one member ``samples/{id}_epoch_{n}.json`` per answer. A score is
 "C", "I", "P" or "N", a number, a boolean, or a dictionary such as ``{"score": "C", "confidence":
-85}``; NaN and null mean that the answer was not scored.
+85}``. NaN and null mean that the answer was not scored.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Inspect's value of each grade: correct, incorrect, partially correct, no answer."""
 
 _DEFAULT_CONFIDENCE = 100
-"""What the scorers of HLE store if the model stated no confidence."""
+"""Value that the scorers of HLE store if the model stated no confidence."""
 
 FEATURES = ("mean_logprob", "length")
 
 
 def is_log(document: Any) -> bool:
-    """Whether a JSON document is a log of Inspect."""
+    """Return whether a JSON document is a log of Inspect."""
     return isinstance(document, Mapping) and "eval" in document and "samples" in document
 
 
 def read_log(path: Path) -> list[Run]:
-    """Read a log: one run per scorer."""
+    """Read a log, and return one run per scorer."""
     if not is_archive(path):
         document = read_document(path)
         samples = [(f"{path}, sample {i}", s) for i, s in enumerate(document["samples"] or [])]
@@ -72,7 +72,7 @@ class _ScorerRows:
         self.n_answers = 0
 
     def add(self, sample: Mapping[str, Any], score: Mapping[str, Any], place: str) -> None:
-        """Add one answer to the rows of every source that it has."""
+        """Add one answer to the rows of each of its sources."""
         correct = _is_correct(score.get("value"), place)
         if correct is None:
             self.n_unscored += 1
@@ -102,7 +102,7 @@ class _ScorerRows:
             self.options.add(letters.scores, [LETTERS.find(str(label)) for label in right])
 
     def build(self, task: str, path: str) -> Run:
-        """The run of the best source: stated, then options, then tokens."""
+        """Return the run of the first available source: stated, options or tokens."""
         unscored = Counter({"unscored": self.n_unscored} if self.n_unscored else {})
         if self.n_stated:
             if self.n_default:
@@ -138,7 +138,7 @@ def _runs(path: Path, task: str, samples: Iterator[tuple[str, Any]]) -> list[Run
 
 
 def _is_correct(value: Any, place: str) -> bool | None:
-    """Whether an answer is correct; None if it was not scored."""
+    """Return whether an answer is correct, or None if it was not scored."""
     if isinstance(value, Mapping):
         value = value.get("score")
     if value is None or (isinstance(value, float) and isnan(value)):
@@ -153,11 +153,11 @@ def _is_correct(value: Any, place: str) -> bool | None:
 
 
 def _stated(score: Mapping[str, Any], place: str) -> tuple[float | None, bool]:
-    """The stated confidence of an answer, and whether it may be the default of HLE."""
+    """Return the stated confidence of an answer, and whether it may be the default of HLE."""
     value = score.get("value")
     if isinstance(value, Mapping) and "confidence" in value:
         stated = as_float(value["confidence"], place, "a confidence")
-        # This score is defined as a percentage. It is clamped here as in its metric.
+        # This score is a percentage, and its metric also clamps it.
         return min(max(stated, 0.0), 100.0) / 100.0, stated == _DEFAULT_CONFIDENCE
     metadata = score.get("metadata")
     if isinstance(metadata, Mapping) and isinstance(metadata.get("confidence"), str | float | int):
@@ -166,7 +166,7 @@ def _stated(score: Mapping[str, Any], place: str) -> tuple[float | None, bool]:
 
 
 def _answer(sample: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], int]:
-    """Tokens of the answer with log-probabilities, and its length in characters."""
+    """Return tokens of the answer with log-probabilities, and its length in characters."""
     output = sample.get("output")
     choices = output.get("choices") if isinstance(output, Mapping) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):

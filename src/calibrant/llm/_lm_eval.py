@@ -1,8 +1,8 @@
 """Sample files of lm-evaluation-harness (``samples_{task}_{date}.jsonl``).
 
-Versions 0.4.0 to 0.4.13 are read. Multiple-choice lines have in ``filtered_resps`` one pair of
-log-probability and "is greedy" per option, as text or as numbers. The second entry is not
-correctness. Newer files have ``arguments`` as a dictionary, older ones as a list of pairs. 0.4.0
+Versions 0.4.0 to 0.4.13 are supported. In multiple-choice lines, ``filtered_resps`` contains a pair
+of log-probability and "is greedy" per option, as text or as numbers. The second entry is not
+correctness. ``arguments`` is a dictionary in newer files and a list of pairs in older files. 0.4.0
 writes one JSON list instead of lines.
 """
 
@@ -12,6 +12,7 @@ import re
 from ast import literal_eval
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,31 +24,31 @@ READINGS = {"sum": "acc", "char": "acc_norm", "byte": "acc_bytes", "mutual": "ac
 """The metric of the harness that chooses the option by this reading."""
 
 _CORRECT_METRICS = ("exact_match", "acc", "acc_norm", "pass@1", "f1")
-"""Metrics of generated answers that are 0 or 1, in the order in which they are looked for."""
+"""Metrics of generated answers that are 0 or 1, in order of preference."""
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(_\d{4}-\d\d-\d\dT[\d.+-]+)?$")
 
 
 class Reading(NamedTuple):
-    """How option scores are computed from log-probabilities, and the delimiter before options."""
+    """Rule that computes option scores from log-probabilities, and the delimiter before options."""
 
     kind: str
     delimiter: str = " "
 
 
 def is_record(record: dict[str, Any]) -> bool:
-    """Whether a JSON object is a line of a sample file."""
+    """Return whether a JSON object is a line of a sample file."""
     return "doc_id" in record and ("filtered_resps" in record or "resps" in record)
 
 
 def task_of(path: Path) -> str:
-    """The task in the name of a sample file."""
+    """Return the task in the name of a sample file."""
     match = _NAME.match(path.stem)
     return match["task"] if match else path.stem
 
 
 def read_delimiters(path: Path) -> dict[str, str]:
-    """The target delimiter of each task, from a ``results_*.json`` file."""
+    """Read the target delimiter of each task from a ``results_*.json`` file."""
     document = read_document(path)
     configs = document.get("configs") if isinstance(document, dict) else None
     if not isinstance(configs, dict):
@@ -64,7 +65,7 @@ def read_file(path: Path, reading: Reading) -> Run:
     skipped: Counter[str] = Counter()
     options, answers = OptionRows(), AnswerRows()
     first_filter: str | None = None
-    own_total, own_lines = 0.0, 0
+    metric_total, metric_lines = 0.0, 0
     for number, record in _records(path, skipped):
         name = str(record.get("filter", "none"))
         first_filter = name if first_filter is None else first_filter
@@ -77,12 +78,12 @@ def read_file(path: Path, reading: Reading) -> Run:
             options.add(*_option_row(record, responses, reading, place))
         else:
             answers.add(_is_correct(record), None)
-        own = _number(record.get(READINGS[reading.kind]))
-        if own == own:
-            own_total, own_lines = own_total + own, own_lines + 1
+        metric = _number(record.get(READINGS[reading.kind]))
+        if not isnan(metric):
+            metric_total, metric_lines = metric_total + metric, metric_lines + 1
     options.skipped.update(skipped)
-    # The mean over all lines of the filter, which is what the harness prints.
-    figures = {READINGS[reading.kind]: own_total / own_lines} if own_lines else {}
+    # The harness also prints the mean over all lines of the filter.
+    figures = {READINGS[reading.kind]: metric_total / metric_lines} if metric_lines else {}
     return options.build(
         task_of(path),
         f"options ({reading.kind})",
@@ -105,7 +106,7 @@ def _records(path: Path, skipped: Counter[str]) -> Iterator[tuple[int, dict[str,
 
 
 def _has_options(responses: list[Any]) -> bool:
-    """Whether responses are pairs of a log-probability and a flag."""
+    """Return whether responses are pairs of a log-probability and a flag."""
     if len(responses) < 2:
         return False
     first = responses[0]
@@ -122,7 +123,7 @@ def _is_flag(value: Any) -> bool:
 def _option_row(
     record: dict[str, Any], responses: list[Any], reading: Reading, place: str
 ) -> tuple[list[float], list[int]]:
-    """Scores of the options of a line, and the positions of the right ones."""
+    """Return scores of the options of a line, and the positions of the right options."""
     pairs = [pair[0] if isinstance(pair[0], list) else pair for pair in responses]
     sums = [as_float(pair[0], place, "a log-probability") for pair in pairs]
     is_doubled = "acc_mutual_info" in record and len(sums) % 2 == 0
@@ -140,9 +141,10 @@ def _option_row(
 def _halves(
     sums: list[float], requests: list[tuple[str, str]]
 ) -> tuple[list[float], list[float], list[tuple[str, str]]]:
-    """Conditional and unconditional log-probabilities.
+    """Separate conditional and unconditional log-probabilities.
 
-    Newer versions append the unconditional ones, older ones alternate. Their context is empty.
+    Newer versions append the unconditional log-probabilities, and older versions alternate. The
+    context of unconditional log-probabilities is empty.
     """
     half = len(sums) // 2
     empty = [place for place, request in enumerate(requests) if request[0] == ""]
@@ -175,7 +177,7 @@ def _scores(
 
 
 def _requests(arguments: Any, place: str) -> list[tuple[str, str]]:
-    """Context and continuation of each request, in their order."""
+    """Return context and continuation of each request, in their order."""
     entries: Sequence[Any] = arguments if isinstance(arguments, list) else []
     if isinstance(arguments, dict):
         entries = [arguments.get(f"gen_args_{number}") for number in range(len(arguments))]
@@ -195,7 +197,7 @@ def _strip(text: str, delimiter: str) -> str:
 def _right_options(
     record: dict[str, Any], n_options: int, place: str, reading: Reading
 ) -> list[int]:
-    """Positions of the right options: an index, a list of indices or the text of an option."""
+    """Return positions of the right options from an index, a list of indices or a text."""
     target = record.get("target")
     value: Any = target
     if isinstance(target, str):
@@ -209,7 +211,7 @@ def _right_options(
             _strip(request[1], reading.delimiter)
             for request in _requests(record.get("arguments"), place)[:n_options]
         ]
-        # Options in the context have the same continuation, which names none of them.
+        # If the options are in the context, all continuations are equal and identify no option.
         is_common = len(set(texts)) < len(texts)
         return [] if is_common else [i for i, text in enumerate(texts) if text == target]
     right = value if isinstance(value, list) else [value]
@@ -217,7 +219,7 @@ def _right_options(
 
 
 def _right_by_accuracy(record: dict[str, Any], sums: list[float]) -> list[int]:
-    """The right option from ``acc``, if the target names none.
+    """Return the right option according to ``acc``, if the target identifies no option.
 
     Tasks with options in the context, such as winogrande, log the common continuation as target.
     """
@@ -228,7 +230,7 @@ def _right_by_accuracy(record: dict[str, Any], sums: list[float]) -> list[int]:
 
 
 def _is_correct(record: dict[str, Any]) -> bool:
-    """Whether a generated answer is correct, by the first available metric of the list."""
+    """Return whether a generated answer is correct, by the first available metric of the list."""
     for name in _CORRECT_METRICS:
         if name in record:
             return _number(record[name]) == 1.0

@@ -1,4 +1,4 @@
-"""Calibrated options of multiple-choice questions of many tasks."""
+"""Calibrate options of multiple-choice questions of many tasks."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from calibrant.llm._run import Run, Runs
 class OptionCalibration(BaseEstimator):
     """Calibrate the options of multiple-choice questions, with effects of tasks.
 
-    Tasks share one calibrator. Each task gets its own correction, which is shrunk toward the common
-    calibrator as far as its rows support it. An option that a question does not have keeps
-    probability 0.
+    Tasks share one calibrator. Each task also gets its own correction, which is shrunk toward the
+    common calibrator. Tasks with many rows are shrunk less. An option that a question does not have
+    keeps probability 0.
 
     Parameters
     ----------
     calibrator : calibrator or str, optional
-        The calibrator of all tasks, or its name. By default `calibrant.AutoCalibration`.
+        The calibrator of all tasks, or its name. The default is `calibrant.AutoCalibration`.
     strength : float, optional
-        Penalty of the effects of tasks; infinity gives no effects. By default, it is chosen by
-        held-out log-loss.
+        Penalty of the effects of tasks. Infinity disables the effects. By default, the penalty with
+        the lowest held-out log-loss is selected.
     random_state : int, optional
         Seed for the folds. None means 0.
 
@@ -43,12 +43,12 @@ class OptionCalibration(BaseEstimator):
     See Also
     --------
     AnswerCalibration : Calibrate confidences of open answers.
-    calibrant.selection.GroupCalibration : The method.
+    calibrant.selection.GroupCalibration : Calibrate with effects of groups.
 
     Notes
     -----
-    Option positions are the classes: models prefer some letters to others, which an offset per
-    position corrects, and the preference depends on the task.
+    Option positions are the classes. Models prefer some letters to others, and an offset per
+    position corrects this preference, which depends on the task.
     """
 
     def __init__(
@@ -96,10 +96,10 @@ class OptionCalibration(BaseEstimator):
         Parameters
         ----------
         run : Run
-            A run of the same source as those of the fit.
+            A run of the same source as the runs of the fit.
         task : str, optional
-            Name of the run among those of the fit. By default the task of the run. An unknown task
-            gets the common calibrator.
+            Name of a run of the fit. The default is the task of the run. An unknown task gets the
+            common calibrator.
 
         Returns
         -------
@@ -110,10 +110,10 @@ class OptionCalibration(BaseEstimator):
         if run.options is None or run.source != self.source_:
             raise ValueError(
                 f"The run has scores of the source {run.source!r}, but the calibrator was fitted "
-                f"with {self.source_!r}. Read both with the same options."
+                f"with {self.source_!r}. Read all logs with the same options."
             )
-        of_task = self.model_.for_group({"task": run.task if task is None else task})
-        proba = of_task.predict_proba(run.options)
+        calibrator = self.model_.for_group({"task": run.task if task is None else task})
+        proba = calibrator.predict_proba(run.options)
         scores = run.options.as_scores("log_proba")
         n_missing = len(self.classes_) - run.options.n_classes
         padded = np.pad(scores, ((0, 0), (0, n_missing)), constant_values=ABSENT)
@@ -125,15 +125,15 @@ class OptionCalibration(BaseEstimator):
         Parameters
         ----------
         run : Run
-            A run of the same source as those of the fit, with other rows.
+            A run of the same source as the runs of the fit, with other rows.
         task : str, optional
             As in `predict_proba`.
 
         Returns
         -------
         Run
-            Its confidences are the highest calibrated probabilities. The chosen option may differ
-            from that of the uncalibrated scores.
+            The run with calibrated options. Its confidences are the highest calibrated
+            probabilities. The chosen option can differ from that of the uncalibrated scores.
         """
         proba = self.predict_proba(run, task=task)
         correct, confidence = _top(proba, np.asarray(run.labels))
@@ -152,14 +152,14 @@ def _top(proba: FloatArray, labels: IntArray) -> tuple[Any, FloatArray]:
 
 
 def join_options(runs: Runs) -> tuple[OptionScores, IntArray, AnyArray]:
-    """Options, labels and task names of all runs with options."""
-    chosen = {name: run for name, run in runs.evaluated.items() if run.options is not None}
-    if not chosen:
+    """Return options, labels and task names of all runs with options."""
+    run_of = {name: run for name, run in runs.evaluated.items() if run.options is not None}
+    if not run_of:
         raise ValueError(
             "The runs have no options. Read logs of multiple-choice tasks, or use "
             "AnswerCalibration."
         )
-    tables = [run.options for run in chosen.values() if run.options is not None]
+    tables = [run.options for run in run_of.values() if run.options is not None]
     n_columns = max(table.n_classes for table in tables)
     log_proba = np.concatenate(
         [
@@ -170,5 +170,5 @@ def join_options(runs: Runs) -> tuple[OptionScores, IntArray, AnyArray]:
         ]
     )
     options = OptionScores(log_proba, np.concatenate([table.n_options for table in tables]))
-    labels = np.concatenate([run.labels for run in chosen.values() if run.labels is not None])
-    return options, labels, np.repeat(list(chosen), [len(run) for run in chosen.values()])
+    labels = np.concatenate([run.labels for run in run_of.values() if run.labels is not None])
+    return options, labels, np.repeat(list(run_of), [len(run) for run in run_of.values()])

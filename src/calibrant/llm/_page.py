@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 _COLUMNS = {
     "Task": "Name of the run.",
     "Rows": "Answers with a confidence.",
-    "Missing": "Answers without a confidence. Nothing is filled in.",
+    "Missing": "Answers without a confidence. These answers are not evaluated.",
     "Accuracy": "Share of correct answers.",
     "Confidence": "Mean confidence.",
-    "Gap": "Mean confidence minus accuracy; positive values mean overconfidence.",
+    "Gap": "Mean confidence minus accuracy. Positive values indicate overconfidence.",
     "Gain": "Reduction of the log-loss by calibration on held-out rows, with its 95% interval.",
-    "Threshold": "Answers with a confidence above it may be given.",
-    "Answered": "Share of questions above the threshold.",
+    "Threshold": "Confidence above which answers can be given.",
+    "Answered": "Share of questions with a confidence above the threshold.",
     "Error": "Debiased L2 calibration error with its 95% interval. Lower is better.",
-    "AUROC": "Probability that a correct answer has a higher confidence than a wrong one.",
-    "Log-loss": "In nats. Lower is better.",
+    "AUROC": "Probability that a correct answer has a higher confidence than a wrong answer.",
+    "Log-loss": "Mean log-loss in nats. Lower is better.",
 }
 """Columns of the table, with their tooltips."""
 
 
 _TEXTS = ("Name", "Note")
-"""Columns of text, other than the first one."""
+"""Columns of text, other than the first column."""
 
 
 def to_html(report: RunsReport) -> str:
-    """Return a report as a self-contained HTML page, which loads no other files."""
+    """Return a report as a self-contained HTML page."""
     parts = {
         "name": _text(report.name),
         "facts": _text(_facts(report)),
@@ -59,7 +59,7 @@ def to_html(report: RunsReport) -> str:
         "js": read_page("static", "report.js"),
     }
     page = files("calibrant.llm").joinpath("templates", "llm.html").read_text(encoding="utf-8")
-    # Names are substituted once: a task may be called "$table".
+    # Names are substituted only once, because a task may be called "$table".
     return Template(page).substitute(parts)
 
 
@@ -73,8 +73,8 @@ def _facts(report: RunsReport) -> str:
     sources = ", ".join(sorted({task.source for task in tasks}))
     plural = "" if len(tasks) == 1 else "s"
     return (
-        f"{len(tasks):,} task{plural}, {rows:,} answers with a confidence, {missing:,} without; "
-        f"source: {sources}"
+        f"{len(tasks):,} task{plural}, {rows:,} answers with a confidence, {missing:,} answers "
+        f"without a confidence. Source of confidences: {sources}"
     )
 
 
@@ -83,24 +83,26 @@ def _miscalibrated(report: RunsReport) -> list[TaskEvaluation]:
 
 
 def _verdict(report: RunsReport) -> str:
-    found, n_tasks = _miscalibrated(report), len(report.evaluation)
-    if not found:
-        return f"No gap between confidence and accuracy was detected in {n_tasks:,} tasks."
-    over = sum(task.finding == "overconfident" for task in found)
+    tasks, n_tasks = _miscalibrated(report), len(report.evaluation)
+    total = "1 task" if n_tasks == 1 else f"{n_tasks:,} tasks"
+    if not tasks:
+        return f"No gap between confidence and accuracy was detected in {total}."
+    over = sum(task.finding == "overconfident" for task in tasks)
     return (
-        f"{len(found):,} of {n_tasks:,} tasks are miscalibrated: {over:,} overconfident, "
-        f"{len(found) - over:,} underconfident."
+        f"Miscalibration was detected in {len(tasks):,} of {total}: {over:,} overconfident, "
+        f"{len(tasks) - over:,} underconfident."
     )
 
 
 def _gains(report: RunsReport) -> str:
-    helped = [task for task in report.evaluation if task.gain_low > 0]
-    if not helped:
-        return "Calibration lowers the log-loss of no task significantly."
-    best = max(helped, key=lambda task: task.gain)
+    tasks = [task for task in report.evaluation if task.gain_low > 0]
+    if not tasks:
+        return "No significant reduction of the log-loss by calibration was detected."
+    best = max(tasks, key=lambda task: task.gain)
+    total = "1 task" if len(tasks) == 1 else f"{len(tasks):,} tasks"
     return (
-        f"Calibration lowers the log-loss of {len(helped):,} tasks significantly, most of "
-        f"{best.task} (by {format_number(best.gain)} nats)."
+        f"Calibration significantly reduces the log-loss of {total}. The largest reduction is "
+        f"{format_number(best.gain)} nats ({best.task})."
     )
 
 
@@ -108,19 +110,19 @@ def _risk(report: RunsReport) -> str:
     if not report.thresholds:
         return ""
     first = next(iter(report.thresholds.values()))
-    found = [value for value in report.thresholds.values() if value.threshold is not None]
+    n_proved = sum(value.threshold is not None for value in report.thresholds.values())
     text = (
-        f"For {len(found):,} of {len(report.thresholds):,} tasks there is a threshold above which, "
-        f"with {format_percent(1 - first.delta)} confidence for each task, at most "
-        f"{format_percent(first.risk)} of the answers are wrong. It holds for new questions of the "
-        "same kind, and for the confidences as they are, without calibration."
+        f"A threshold was proved for {n_proved:,} of {len(report.thresholds):,} tasks. With "
+        f"{format_percent(1 - first.delta)} confidence for each task, at most "
+        f"{format_percent(first.risk)} of the answers above the threshold are wrong. This "
+        "guarantee holds for new questions of the same kind, and for uncalibrated confidences."
     )
     return f'<section id="risk"><h2>Thresholds</h2><p>{_text(text)}</p></section>'
 
 
 def _task_table(report: RunsReport) -> str:
     rows = [_cells(task, report.thresholds.get(task.task)) for task in report.evaluation]
-    # Columns without content are left out: a page has space for about ten.
+    # Columns without content are left out, because a page has space for about ten columns.
     is_proved = any(value.threshold is not None for value in report.thresholds.values())
     unused = set() if is_proved else {"Threshold", "Answered"}
     if not any(task.n_missing for task in report.evaluation):
@@ -132,7 +134,7 @@ def _task_table(report: RunsReport) -> str:
 
 
 def _cells(task: TaskEvaluation, threshold: AnswerThreshold | None) -> dict[str, str]:
-    """The cells of a task by column."""
+    """Return the cells of a task by column."""
     kind = "" if task.finding == "no gap detected" else "worse"
     helps = "better" if task.gain_low > 0 else ""
     value, share = _threshold_cells(threshold)
@@ -177,7 +179,7 @@ def _head(name: str, tooltip: str = "") -> str:
 
 
 def _breakable(name: str) -> str:
-    """The name of a task, which browsers may wrap after underscores."""
+    """Return the name of a task, which browsers may wrap after underscores."""
     return _text(name).replace("_", "_<wbr>")
 
 
@@ -201,7 +203,7 @@ def _estimate(
 
 
 def _figures(report: RunsReport) -> Iterable[str]:
-    """Diagrams of all tasks, those with the largest gap first."""
+    """Yield diagrams of all tasks in order of decreasing gap."""
     ordered = sorted(report.diagrams, key=lambda d: -abs(report.evaluation[d.task].gap))
     for diagram in ordered:
         task = report.evaluation[diagram.task]
@@ -222,9 +224,9 @@ def _other_figures(report: RunsReport) -> str:
     if not rows:
         return ""
     return (
-        '<section id="others"><h2>Figures of the tools</h2><p class="hint">These figures are '
-        "defined by the tools that wrote the logs. They are not comparable with the calibration "
-        "error above: they are biased upward by sampling noise, and some leave out rows.</p>"
+        '<section id="others"><h2>Figures of the tools</h2><p class="hint">The tools that wrote '
+        "the logs define these figures. The figures are not comparable with the calibration error "
+        "above, because sampling noise biases them upward and some of them leave out rows.</p>"
         f'<div class="scroll tall">{_table("Figures of tools", ["Task", "Name", "Value"], rows)}'
         "</div></section>"
     )

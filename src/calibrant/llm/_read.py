@@ -1,4 +1,4 @@
-"""`read`: evaluation logs of several tools, recognized by their content."""
+"""Read the evaluation logs of several tools, which are recognized by their content."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ def read(
     Parameters
     ----------
     path : str or path
-        A file, or a folder that is searched with its subfolders. The format is recognized by
-        content, see Notes.
+        A file, or a folder that is searched with its subfolders. The content of a file determines
+        its format, see Notes.
     reading : {"sum", "char", "byte", "mutual"}, default "sum"
-        How lm-evaluation-harness chooses an option: by the sum of log-probabilities (``acc``), per
-        character (``acc_norm``), per byte (``acc_bytes``), or minus the unconditional
-        log-probability (``acc_mutual_info``). Other formats ignore it.
+        Scores by which lm-evaluation-harness chooses an option: the sum of log-probabilities
+        (``acc``), the sum per character (``acc_norm``) or per byte (``acc_bytes``), or the sum
+        minus the unconditional log-probability (``acc_mutual_info``). Other formats ignore this
+        parameter.
     targets : dict of custom_id -> right answer, optional
-        Right answers of a batch file. By default, a CSV file of the folder with the columns
-        ``custom_id`` and ``target``.
+        Right answers of a batch file. By default, a CSV file in the folder with the columns
+        ``custom_id`` and ``target`` contains the right answers.
     percent : bool, default False
-        Whether bare numbers in the column ``confidence`` of a table are percentages.
+        Whether numbers without % in the column ``confidence`` of a table are percentages.
 
     Returns
     -------
@@ -48,7 +49,7 @@ def read(
     Raises
     ------
     ValueError
-        If no file holds confidences, or if a file is damaged. The message names file and line.
+        If no file contains confidences, or if a file is damaged. The message names file and line.
 
     See Also
     --------
@@ -59,7 +60,7 @@ def read(
     Notes
     -----
     ================================  ==========================================================
-    format                            what is read
+    format                            content that is read
     ================================  ==========================================================
     lm-evaluation-harness             ``samples_*.jsonl`` (``--log_samples``): options
     Inspect                           ``.eval`` and ``.json`` logs: stated confidences, else
@@ -86,19 +87,21 @@ def read(
     check_option(reading, "reading", tuple(_lm_eval.READINGS))
     root = Path(path)
     if not root.exists():
-        raise FileNotFoundError(f"There is no file or folder {str(root)!r}.")
+        raise FileNotFoundError(
+            f"There is no file or folder {str(root)!r}. Pass the path of a log or of a folder."
+        )
     files = _files_of(root)
     reader = _Reader(files, reading, targets, percent=percent)
     runs: list[Run] = []
     ignored: list[str] = []
     for file in files:
-        found = reader.read(file)
-        runs += found or []
-        if found is None:
+        file_runs = reader.read(file)
+        runs += file_runs or []
+        if file_runs is None:
             ignored.append(str(file))
     if not runs:
         raise ValueError(
-            f"{root} holds no evaluation that can be read. Expected lm-evaluation-harness samples, "
+            f"{root} contains no evaluation that can be read. Pass lm-evaluation-harness samples, "
             "Inspect logs, HELM run folders, batch output, or a table with the columns confidence "
             "and correct."
         )
@@ -114,7 +117,7 @@ def _files_of(root: Path) -> list[Path]:
 
 
 class _Reader:
-    """Reads files of any format; stores the delimiters and targets of their folder."""
+    """Reader of files of any format, with the delimiters and targets of their folder."""
 
     def __init__(self, files: Iterable[Path], reading: str, targets: Any, *, percent: bool) -> None:
         self._reading, self._percent = reading, percent
@@ -123,11 +126,11 @@ class _Reader:
         for file in files:
             if file.name.startswith("results") and file.suffix == ".json":
                 self._delimiters.update(_lm_eval.read_delimiters(file))
-            elif not targets and _holds_targets(file):
+            elif not targets and _contains_targets(file):
                 self._targets = {**self._targets, **_table.read_targets(file)}
 
     def read(self, path: Path) -> list[Run] | None:
-        """The runs of a file; None if it holds no evaluation."""
+        """Return the runs of a file, or None if it contains no evaluation."""
         if path.suffix == ".eval" or is_archive(path):
             return _inspect.read_log(path)
         if path.name == _helm.FILE_NAME:
@@ -164,7 +167,7 @@ class _Reader:
         return _lm_eval.read_file(path, _lm_eval.Reading(self._reading, delimiter))
 
 
-def _holds_targets(file: Path) -> bool:
+def _contains_targets(file: Path) -> bool:
     return file.suffix in _table.SUFFIXES and _table.is_targets(_table.column_names(file))
 
 
@@ -173,23 +176,23 @@ def _check_confidences(runs: list[Run], root: Path) -> None:
         return
     missing = sum(run.n_missing for run in runs)
     raise ValueError(
-        f"{root} holds {missing:,} answers, but no confidences. Run the evaluation again with "
+        f"{root} contains {missing:,} answers, but no confidences. Run the evaluation again with "
         "--logprobs (Inspect), logprobs=true (OpenAI-style services), or with tasks that score "
         "options (lm-evaluation-harness with --log_samples)."
     )
 
 
 def _by_name(runs: list[Run]) -> dict[str, Run]:
-    """Names of runs: the task, with the folder or the file in front if the task occurs twice."""
-    named: dict[str, Run] = {}
+    """Name runs by their task. If a task occurs twice, add the folder or the file."""
+    runs_by_name: dict[str, Run] = {}
     for run in runs:
         is_unique = sum(other.task == run.task for other in runs) == 1
         path = Path(run.path)
         name = run.task if is_unique else f"{path.parent.name}/{run.task}"
-        if name in named:
+        if name in runs_by_name:
             name = f"{path.parent.name}/{path.stem}"
         number = 2
-        while name in named:
+        while name in runs_by_name:
             name, number = f"{path.parent.name}/{path.stem} ({number})", number + 1
-        named[name] = run
-    return named
+        runs_by_name[name] = run
+    return runs_by_name

@@ -1,4 +1,4 @@
-"""The content of a report about runs: evaluation, diagrams, thresholds and what was left out."""
+"""The content of a report about runs: evaluation, diagrams, thresholds and omitted lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RunsReport:
     diagrams : tuple of TaskDiagram
         Bins of the reliability diagram of each task.
     thresholds : dict of task -> AnswerThreshold
-        Thresholds for the risk; empty if no risk was passed.
+        Thresholds for the risk. Empty if no risk was passed.
     skipped : dict of task -> dict of reason -> int
         Lines that were not used, and rows that were used with a note.
 
@@ -45,7 +45,7 @@ class RunsReport:
     skipped: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content as plain values; missing numbers are None."""
+        """Return the content as plain values. Missing numbers are None."""
         content = {
             "name": self.name,
             **self.evaluation.to_dict(),
@@ -66,8 +66,8 @@ def summarize(
     runs : Runs
         Runs of `read`.
     risk : float, optional
-        Largest share of wrong answers. If passed, each task gets the lowest threshold of the
-        confidence that keeps it, with 90% confidence.
+        Largest share of wrong answers. If you pass a risk, each task gets the lowest confidence
+        threshold that keeps this risk, with 90% confidence.
     level : float, default 0.95
         Joint level of the intervals of all tasks.
     name : str
@@ -79,18 +79,18 @@ def summarize(
 
     See Also
     --------
-    evaluate : The table without diagrams.
+    evaluate : Compute the table without diagrams.
     write_report : Write the report.
     """
     evaluation = evaluate(runs, level=level)
-    chosen = runs.evaluated
+    run_of = runs.evaluated
     thresholds = {}
     if risk is not None:
-        thresholds = {key: find_answer_threshold(run, risk) for key, run in chosen.items()}
+        thresholds = {key: find_answer_threshold(run, risk) for key, run in run_of.items()}
     return RunsReport(
         name=name,
         evaluation=evaluation,
-        diagrams=tuple(task_diagram(key, run) for key, run in chosen.items()),
+        diagrams=tuple(task_diagram(key, run) for key, run in run_of.items()),
         thresholds=thresholds,
         skipped={key: dict(run.skipped) for key, run in runs.items() if run.skipped},
     )

@@ -1,4 +1,4 @@
-"""The rows of evaluations: one `Run` per task and source of confidence."""
+"""The rows of evaluations, as one `Run` per task and source of confidence."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Run:
     task : str
         Name of the task.
     source : str
-        Where the confidences come from, for example ``"options (sum)"`` or ``"stated"``.
-        Confidences of different sources are not comparable and are never mixed.
+        Source of the confidences, for example ``"options (sum)"`` or ``"stated"``. Confidences of
+        different sources are not comparable and are never mixed.
     correct : ndarray of bool, shape (n,)
         Whether the answer is correct.
     confidence : ndarray of shape (n,)
@@ -30,19 +30,20 @@ class Run:
     options : OptionScores or None
         Log-probabilities of the options of multiple-choice questions.
     labels : ndarray of int, shape (n,), or None
-        Position of the right option. If several options are right, the one with the highest score.
+        Position of the right option. If several options are right, the position of the right option
+        with the highest score.
     features : dict of name -> ndarray of shape (n,)
-        Other numbers of the answers, such as ``"mean_logprob"``; NaN if unknown.
+        Other numbers of the answers, such as ``"mean_logprob"``. Unknown numbers are NaN.
     groups : ndarray of int, shape (n,), or None
         Question of each row, if questions were answered several times.
     n_missing : int
-        Answers without a confidence. They are not in the arrays, and they are not imputed.
+        Number of answers without a confidence, which the arrays do not contain.
     skipped : dict of reason -> int
         Lines that were not used, and rows that were used with a note.
     figures : dict of name -> float
-        Figures that the tool itself stored or would compute from these rows, under its names.
+        Figures that the tool stored or would compute from these rows, under the names of the tool.
     path : str
-        The file.
+        The file of the run.
 
     See Also
     --------
@@ -66,7 +67,7 @@ class Run:
         return len(self.correct)
 
     def __getitem__(self, rows: Any) -> Run:
-        """Some of the rows: a slice, a mask or row numbers. Counts and figures are left out."""
+        """Select rows by a slice, a mask or row numbers. Counts and figures are left out."""
         return replace(
             self,
             correct=self.correct[rows],
@@ -96,14 +97,14 @@ class Runs(Mapping[str, Run]):
     Parameters
     ----------
     runs : dict of name -> Run
-        The runs. The name is the task, or ``model/task`` if several models answered it.
+        The runs. The name is the task, or ``model/task`` if several models answered the task.
 
     Attributes
     ----------
     tasks : tuple of str
         Names of the runs.
     ignored : tuple of str
-        Files of the folder that hold no evaluation.
+        Files of the folder that contain no evaluation.
 
     See Also
     --------
@@ -141,13 +142,13 @@ class Runs(Mapping[str, Run]):
         return {name: run for name, run in self.items() if len(run)}
 
     def one_source(self, purpose: str) -> str:
-        """The source of confidence of all runs; raises if there are several."""
+        """Return the source of confidence of all runs, and raise if there are several."""
         sources = sorted({run.source for run in self.evaluated.values()})
         if len(sources) > 1:
             raise ValueError(
-                f"The runs have confidences of different sources: {', '.join(sources)}. They are "
-                f"not comparable, so one {purpose} would not suit all of them. Select the "
-                f"runs of one source: llm.Runs({{name: run for name, run in runs.items() if "
+                f"The runs have confidences of different sources: {', '.join(sources)}. These "
+                f"sources are not comparable, so they cannot share one {purpose}. Pass the runs of "
+                f"one source: llm.Runs({{name: run for name, run in runs.items() if "
                 f"run.source == {sources[0]!r}}})."
             )
         return sources[0]

@@ -32,8 +32,8 @@ def parse_confidence(text: str | float | None, *, percent: bool = False) -> floa
     text : str, float or None
         The statement.
     percent : bool, default False
-        Whether a bare number is a percentage. The scale is never guessed: without this option,
-        ``85`` is not parsed.
+        Whether a number without % is a percentage. The scale is never guessed, so ``85`` is not
+        parsed without this option.
 
     Returns
     -------
@@ -42,11 +42,11 @@ def parse_confidence(text: str | float | None, *, percent: bool = False) -> floa
 
     See Also
     --------
-    AnswerCalibration : Calibrate such confidences.
+    AnswerCalibration : Calibrate stated confidences.
 
     Notes
     -----
-    The accepted forms, with or without "confidence:" or "probability:" in front:
+    These forms are accepted, with or without "confidence:" or "probability:" in front:
 
     ==========================  =========================================
     statement                   value
@@ -66,7 +66,7 @@ def parse_confidence(text: str | float | None, *, percent: bool = False) -> floa
     ==========================  =========================================
 
     The values of words are the midpoints of the ranges of the IPCC. Fit `AnswerCalibration` to
-    replace them by observed frequencies.
+    replace these values by observed frequencies.
 
     References
     ----------

@@ -28,7 +28,7 @@ _RESERVED = frozenset({"confidence", "correct", "task", "custom_id", "target"})
 
 
 def column_names(path: Path) -> list[str]:
-    """The column names of a table."""
+    """Read the column names of a table."""
     if path.suffix == ".parquet":
         return list(_parquet(path).schema_arrow.names)
     with path.open("rb") as file:
@@ -41,17 +41,17 @@ def column_names(path: Path) -> list[str]:
 
 
 def is_answers(names: list[str]) -> bool:
-    """Whether a table holds confidences and outcomes."""
+    """Return whether a table contains confidences and outcomes."""
     return "confidence" in names and "correct" in names
 
 
 def is_targets(names: list[str]) -> bool:
-    """Whether a table holds the right answers of a batch."""
+    """Return whether a table contains the right answers of a batch."""
     return "custom_id" in names and "target" in names
 
 
 def read_targets(path: Path) -> Targets:
-    """The right answers of a batch by custom_id."""
+    """Read the right answers of a batch by custom_id."""
     targets = {}
     for place, row in _rows(path, Counter()):
         count = str(row.get("n_options") or "").strip()
@@ -65,7 +65,7 @@ def read_targets(path: Path) -> Targets:
 
 
 def read_answers(path: Path, *, percent: bool = False) -> list[Run]:
-    """Read a table of answers: one run per task."""
+    """Read a table of answers, and return one run per task."""
     skipped: Counter[str] = Counter()
     tasks: dict[str, AnswerRows] = {}
     for place, row in _rows(path, skipped):
@@ -133,7 +133,7 @@ def _outcome(value: Any, place: str) -> bool:
 
 
 def _confidence(value: Any, place: str, *, percent: bool) -> float | None:
-    """A confidence, or None if it is missing; raises if it is out of range or not understood."""
+    """Parse a confidence, or return None if it is missing. Raise if it is not a probability."""
     text = "" if value is None else str(value).strip()
     if text.lower() in _MISSING:
         return None

@@ -22,11 +22,13 @@ class AnswerThreshold(AsText):
     Attributes
     ----------
     threshold : float or None
-        Give answers with a confidence above it: None if no answer can be given, -inf if all can.
+        Give answers with a confidence above this threshold. None if no answer can be given, and
+        -inf if all answers can be given.
     risk : float
         Largest share of wrong answers among those that are given.
     delta : float
-        Probability, over the draw of the rows, that the share of wrong answers exceeds the risk.
+        Largest probability, over the draw of the rows, that the share of wrong answers exceeds the
+        risk.
     coverage : float
         Share of the rows that are answered.
     n_samples : int
@@ -34,7 +36,7 @@ class AnswerThreshold(AsText):
 
     See Also
     --------
-    calibrant.decisions.SelectiveClassifier : The same for classifiers.
+    calibrant.decisions.SelectiveClassifier : Answer or abstain with a classifier.
     """
 
     threshold: float | None
@@ -44,7 +46,7 @@ class AnswerThreshold(AsText):
     n_samples: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values; a threshold of -inf is 0."""
+        """Return the fields as plain values. A threshold of -inf becomes 0."""
         values = asdict(self)
         values["threshold"] = None if self.threshold is None else max(self.threshold, 0.0)
         return values
@@ -52,8 +54,8 @@ class AnswerThreshold(AsText):
     def __str__(self) -> str:
         if self.threshold is None:
             return (
-                f"No threshold could be proved: {self.n_samples:,} rows do not show that at most "
-                f"{format_percent(self.risk)} of any answers are wrong."
+                f"No threshold could be proved. {self.n_samples:,} rows do not prove an error rate "
+                f"of at most {format_percent(self.risk)} at any threshold."
             )
         rule = (
             "Give all answers"
@@ -62,8 +64,8 @@ class AnswerThreshold(AsText):
         )
         return (
             f"{rule}. With {format_percent(1 - self.delta)} confidence, at most "
-            f"{format_percent(self.risk)} of them are wrong; {format_percent(self.coverage)} of "
-            "the questions are answered."
+            f"{format_percent(self.risk)} of these answers are wrong. "
+            f"{format_percent(self.coverage)} of the questions are answered."
         )
 
 
@@ -85,17 +87,15 @@ def find_answer_threshold(run: Run, risk: float, delta: float = DELTA) -> Answer
 
     See Also
     --------
-    calibrant.decisions.SelectiveClassifier : The same for classifiers, with the proof.
+    calibrant.decisions.SelectiveClassifier : Answer or abstain with a classifier.
 
     Notes
     -----
-    The proof is that of `calibrant.decisions.SelectiveClassifier`: it holds for every distribution
-    of independent questions. If a question was answered several times, one random answer counts.
+    The proof of `calibrant.decisions.SelectiveClassifier` holds for every distribution of
+    independent questions. If a question was answered several times, one random answer counts.
     """
     # Imported here, because only thresholds need this subpackage.
-    from calibrant.decisions._threshold import (
-        find_threshold,
-    )
+    from calibrant.decisions._threshold import find_threshold
 
     for value, name in ((risk, "risk"), (delta, "delta")):
         if not 0 < value < 1:
@@ -106,11 +106,11 @@ def find_answer_threshold(run: Run, risk: float, delta: float = DELTA) -> Answer
         shuffled = rng.permutation(len(run))
         rows = shuffled[np.unique(run.groups[shuffled], return_index=True)[1]]
     confidence, wrong = run.confidence[rows], 1.0 - run.correct[rows]
-    found = find_threshold(confidence, wrong, risk, delta, rng)
+    result = find_threshold(confidence, wrong, risk, delta, rng)
     return AnswerThreshold(
-        threshold=None if found.n_answered == 0 else float(found.value),
+        threshold=None if result.n_answered == 0 else float(result.value),
         risk=risk,
         delta=delta,
-        coverage=found.n_answered / len(rows),
+        coverage=result.n_answered / len(rows),
         n_samples=len(rows),
     )

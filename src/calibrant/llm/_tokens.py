@@ -11,7 +11,7 @@ from calibrant.llm._files import as_float
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _SMALLEST_REST = 1e-12
-"""Smallest mass that tokens outside of the list may have: listed probabilities are rounded."""
+"""Smallest mass of tokens outside of the list, because listed probabilities are rounded."""
 
 
 class LetterScores(NamedTuple):
@@ -22,13 +22,13 @@ class LetterScores(NamedTuple):
 
 
 def token_entries(logprobs: Any) -> list[Mapping[str, Any]]:
-    """The tokens of an answer with their log-probabilities; empty if they were not stored."""
+    """Return the tokens of an answer with log-probabilities, or [] if they were not stored."""
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     return [entry for entry in content or [] if isinstance(entry, Mapping)]
 
 
 def mean_logprob(entries: Sequence[Mapping[str, Any]], place: str) -> float:
-    """Mean log-probability of the tokens of an answer."""
+    """Return the mean log-probability of the tokens of an answer."""
     values = [as_float(entry.get("logprob"), place, "a log-probability") for entry in entries]
     return sum(values) / len(values)
 
@@ -36,7 +36,7 @@ def mean_logprob(entries: Sequence[Mapping[str, Any]], place: str) -> float:
 def letter_scores(
     entries: Sequence[Mapping[str, Any]], n_options: int, place: str
 ) -> LetterScores | None:
-    """Log-probabilities of the letters of the options, at the last token that is such a letter.
+    """Return log-probabilities of the option letters, at the last token that is such a letter.
 
     Tokens that are equal to a letter up to spaces are added up. A letter that is not among the top
     tokens gets an equal share of the rest, and at most the smallest listed log-probability. None

@@ -1,4 +1,4 @@
-"""Monitor deployed forecasts, recalibrate them online, and estimate performance without labels."""
+"""Monitor deployed models, recalibrate them online, and estimate performance without labels."""
 
 from calibrant.monitoring._evidence import discoveries
 from calibrant.monitoring._experts import Expert

@@ -1,8 +1,8 @@
-"""Alternatives to the deployed forecast, and the factors by which rows change their evidence.
+"""Alternatives to the deployed forecast, and the factors by which rows change the evidence.
 
 The factor f of an alternative on a row is at least 0. If the deployed forecast p is calibrated, the
-mean of f given the past is at most 1. So products of factors are evidence against calibration. A
-floor on p before a logarithm or a quotient can only decrease this mean.
+mean of f given the past is at most 1. Products of factors therefore measure evidence against
+calibration. A floor on p before a logarithm or a quotient can only decrease the mean of f.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SCALES = 2.0 ** np.array([-1.0, -0.5, -0.25, 0.25, 0.5, 1.0])
 """Inverse temperatures, each of which is an alternative."""
 
 FRACTIONS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
-"""Fractions of the evidence at risk on a gap that exceeds the tolerance."""
+"""Largest fractions of the evidence that one row can remove, each of which is an alternative."""
 
 _BLOCK_ROWS, _LEARN_ROWS = 512, 256
 """Maximum number of rows of a block, without and with experts."""
@@ -46,7 +46,7 @@ _MAX_HORIZON = 10**15
 """Largest horizon, because `_json` rejects larger numbers in a state."""
 
 _MAX_NUMBER = 1e300
-"""Largest parameter."""
+"""Largest accepted value of a parameter."""
 
 
 @dataclass(frozen=True)
@@ -113,19 +113,26 @@ def make_rule(
 ) -> Rule:
     """Check the parameters of a monitor."""
     if not (_is_number(false_alarm) and 0.0 < false_alarm < 1.0):
-        raise ValueError(f"false_alarm must lie between 0 and 1, got {false_alarm!r}")
+        raise ValueError(
+            f"false_alarm must lie between 0 and 1, got {false_alarm!r}. Pass false_alarm=0.05."
+        )
     if not (_is_number(tolerance) and 0.0 <= tolerance < 0.5):
-        raise ValueError(f"tolerance must be at least 0 and below 0.5, got {tolerance!r}")
+        raise ValueError(
+            f"tolerance must be at least 0 and below 0.5, got {tolerance!r}. Pass tolerance=0.02."
+        )
     relative = relative_tolerance
     if relative is not None and not (_is_number(relative) and tolerance and 0.0 < relative <= 1.0):
         raise ValueError(
             f"relative_tolerance must lie between 0 and 1 and needs a positive tolerance, got "
-            f"relative_tolerance={relative!r} and tolerance={tolerance!r}"
+            f"relative_tolerance={relative!r} and tolerance={tolerance!r}. Pass "
+            "relative_tolerance=0.5 and tolerance=0.02."
         )
     if check_count(horizon, "horizon") > _MAX_HORIZON:
         raise ValueError(f"horizon must be at most {_MAX_HORIZON:,} rows, got {horizon:,}")
     if arl is not None and not (_is_number(arl) and 1.0 < arl <= 1e100):
-        raise ValueError(f"arl must be a number of rows above 1, or None; got {arl!r}")
+        raise ValueError(
+            f"arl must be a number of rows above 1, or None, got {arl!r}. Pass arl=1e6."
+        )
     names = (notions,) if isinstance(notions, str | Notion) else tuple(notions)
     if not names:
         raise ValueError(
@@ -177,7 +184,7 @@ class Family(ABC):
 
 
 def _small_change_prior(change: FloatArray) -> FloatArray:
-    """Weights inverse to the size of a change.
+    """Return weights that are inversely proportional to the size of a change.
 
     Small changes take the most rows to detect, so a low weight would delay their detection most.
     """
@@ -226,7 +233,7 @@ class ClaimFamily(Family):
     likelihood ratio is :math:`f = e^{\delta o} / (1 + s (e^\delta - 1))`.
 
     With a tolerance :math:`\epsilon`, the alternatives are deviations of the probability by more
-    than the tolerance, with a fraction :math:`\lambda` of the evidence at risk:
+    than the tolerance. A row removes at most a fraction :math:`\lambda` of the evidence:
 
     .. math:: 1 - \lambda \frac{o - s + \epsilon}{1 - s + \epsilon} \quad \text{(s is too high)},
        \qquad 1 + \lambda \frac{o - s - \epsilon}{s + \epsilon} \quad \text{(s is too low)} .
@@ -263,7 +270,7 @@ class ClaimFamily(Family):
 
 
 def _tolerance_factors(block: ClaimBlock, tolerance: float, relative: float | None) -> FloatArray:
-    """Factors against gaps within the tolerance. Factors below 1 do not depend on the score."""
+    """Return the factors for gaps beyond the tolerance. Factors below 1 ignore the score."""
     score, hit = block.score, block.hit
     share = np.inf if relative is None else relative
     eps = np.minimum(tolerance, share * np.maximum(score, EPS))
@@ -355,7 +362,7 @@ class Members:
         return int(np.clip(2 * READ_BLOCK // self.layout.n_members, 16, most))
 
     def start_experts(self) -> tuple[ExpertState, ...]:
-        """Experts before the first row."""
+        """Return the experts before the first row."""
         return tuple(ExpertState.start(self.n_classes) for _ in self.experts)
 
     def claim_slice(self, index: int) -> slice:
@@ -390,7 +397,8 @@ class Members:
     ) -> tuple[ExpertSums, ...]:
         """Fill the last columns of ``factors`` with the factors of the experts.
 
-        The experts are those before these rows, because a factor must not depend on its own label.
+        The experts have not yet learned from these rows, because a factor must not depend on its
+        own label.
         """
         if not experts:
             return ()

@@ -7,12 +7,12 @@ with probability at most :math:`\alpha`. A detector starts at 0 with :math:`w = 
 started at every row (Shiryaev and Roberts). Because :math:`M_t - t` is a martingale, a calibrated
 stream reaches A within n rows with probability at most n / A, and after A rows or more on average.
 
-**Confidence sequences.** For residuals :math:`x_i = o_i - s_i` of a claim, predictions
-:math:`\hat x_i` of them that were made before, and :math:`V_t = \sum_i (x_i - \hat x_i)^2`, the
-mean of the true gaps of the rows seen so far lies within :math:`u(V_t) / t` of the mean residual,
-for all t simultaneously, with probability :math:`1 - \alpha`. Here u solves :math:`\log m(u, V) =
-\log(2 / \alpha)`, and m is the mixture of the exponential supermartingales over a gamma prior with
-parameter :math:`\rho`.
+**Confidence sequences.** Let :math:`x_i = o_i - s_i` be the residuals of a claim, let
+:math:`\hat x_i` be earlier predictions of these residuals, and let
+:math:`V_t = \sum_i (x_i - \hat x_i)^2`. The mean of the true gaps of the first t rows lies within
+:math:`u(V_t) / t` of the mean residual, for all t simultaneously, with probability
+:math:`1 - \alpha`. Here u solves :math:`\log m(u, V) = \log(2 / \alpha)`, and m is the mixture of
+the exponential supermartingales over a gamma prior with parameter :math:`\rho`.
 
 References
 ----------
@@ -92,9 +92,9 @@ def run_factors(
     paths, log_product = [], np.zeros_like(log_start)
     for start in range(0, len(factors), _RUN_ROWS):
         rows = slice(start, start + _RUN_ROWS)
-        path, log_start, more = _run_block(log_start, factors[rows], entry[rows], weight)
+        path, log_start, log_block = _run_block(log_start, factors[rows], entry[rows], weight)
         paths.append(path)
-        log_product += more
+        log_product += log_block
     return Run(np.concatenate(paths), log_start, log_product)
 
 
@@ -181,8 +181,8 @@ class Evidence:
     """Evidence of each alternative in each stream, as arrays of shape (S, J).
 
     ``log_e`` is the log product of all factors since the first row. ``log_m`` is compared with the
-    threshold. In a test, it equals ``log_e``. ``lowest`` is the minimum of ``log_e`` so far, and
-    ``lowest_at`` is the number of rows at this minimum.
+    threshold. In a test, ``log_m`` equals ``log_e``. ``lowest`` is the minimum of ``log_e`` so far,
+    and ``lowest_at`` is the number of rows at this minimum.
     """
 
     log_e: FloatArray
@@ -205,7 +205,7 @@ class Evidence:
     ) -> tuple[Evidence, FloatArray]:
         """Multiply by rows of factors (n, J), one by one.
 
-        Returns the new evidence and the path (T, S) of the logarithm of the mixture.
+        Return the new evidence and the path (T, S) of the logarithm of the mixture.
         """
         streams = split_streams(factors, n_seen, layout.n_streams, empty=1.0)
         entry = split_streams(
@@ -234,14 +234,14 @@ class Evidence:
         return int(self.lowest_at[self._strongest(layout)])
 
     def _strongest(self, layout: Layout) -> tuple[int, int]:
-        """The stream and the alternative with the most evidence."""
+        """Return the stream and the alternative with the most evidence."""
         stream = int(log_mixture(self.log_m, layout.weight).argmax())
         return stream, int((self.log_m[stream] + np.log(layout.weight)).argmax())
 
     def saved(self, layout: Layout) -> float:
-        """Log evidence of the mixture in a test.
+        """Return the log evidence of the mixture in a test.
 
-        In a detector, it is the log evidence of the strongest alternative since the onset.
+        In a detector, return the log evidence of the strongest alternative since the onset.
         """
         if not layout.is_detector:
             return max(0.0, self.value(layout))
@@ -282,7 +282,7 @@ class GapSums:
 
     @classmethod
     def concatenate(cls, sums: Sequence[GapSums]) -> GapSums:
-        """The claims of all sums, one after the other."""
+        """Concatenate the claims of all sums."""
         columns = zip(*(part.arrays for part in sums), strict=True)
         return cls(*(np.concatenate(column) for column in columns))
 
@@ -338,7 +338,7 @@ def sum_gaps(
 
 
 def half_width(sums: GapSums, alpha: float) -> FloatArray:
-    """Return half-widths of the intervals of the mean gaps, 1 for claims without rows."""
+    """Return half-widths of the intervals of the mean gaps. Claims without rows have 1."""
     low, high = np.zeros_like(sums.count), np.maximum(sums.count, 1.0)
     target = np.log(2.0 / alpha)
     for _ in range(_N_HALVINGS):

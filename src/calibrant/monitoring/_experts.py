@@ -7,16 +7,16 @@ which keeps the expert near the identity, replaces the forgotten information:
 .. math:: H \leftarrow \lambda^n H + J^\top W J + (1 - \lambda^n) H_0, \qquad
    \theta \leftarrow \theta - H^{-1} (g + (1 - \lambda^n) H_0 (\theta - \theta_0)) .
 
-All rows of a block are evaluated at the parameters of its start. So gradients and informations are
-sums over rows, which add up over shards.
+All rows of a block are evaluated with the parameters at the start of the block. Gradients and
+information matrices are therefore sums over rows, which add up over shards.
 
 **Calibeating.** The confidence is binned with equal widths. A row of bin b gets the confidence
-:math:`(h_b + m_b) / (n_b + 1)`, with :math:`n_b` earlier rows of the bin, :math:`h_b` of them
-correct, and the middle :math:`m_b` of the bin, which counts as one row. For any sequence of
-outcomes, the regret of a bin with n rows, compared with the best constant in hindsight, is at
-most :math:`\ln n + \ln 2B` nats. Its regret in the Brier score is at most
-:math:`1 + \ln(n + 1)`. So the total regret, compared with the binned forecast that is recalibrated
-in hindsight, is O(log T).
+:math:`(h_b + m_b) / (n_b + 1)`. Here :math:`n_b` is the number of earlier rows of the bin, and
+:math:`h_b` is the number of correct predictions among these rows. The midpoint :math:`m_b` of the
+bin counts as one row. For any sequence of outcomes, the regret of a bin with n rows, compared with
+the best constant in hindsight, is at most :math:`\ln n + \ln 2B` nats. The regret of a bin in the
+Brier score is at most :math:`1 + \ln(n + 1)`. The total regret, compared with the binned forecast
+that is recalibrated in hindsight, is O(log T).
 
 References
 ----------
@@ -62,8 +62,8 @@ class Expert(NamedTuple):
     Attributes
     ----------
     discount : float
-        Share of the information that is kept at each row. 1 keeps all rows, and 0.99 remembers
-        about 100 rows.
+        Share of the information that is kept at each row. 1 keeps all rows, and 0.99 keeps about
+        the last 100 rows.
     intercepts : bool
         Whether to fit an intercept per class in addition to the temperature.
 
@@ -123,7 +123,7 @@ class ExpertState:
 
 
 class ExpertSums(NamedTuple):
-    """Gradient and information of rows, at the parameters of the block's start."""
+    """Gradient and information of rows, at the parameters at the start of the block."""
 
     n_rows: int
     gradient: FloatArray

@@ -48,7 +48,7 @@ def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
 def read_numbers(
     state: Mapping[str, Any], key: str, shape: tuple[int, ...], *, low: float = -1e15
 ) -> FloatArray:
-    """Read an array of finite numbers of at least ``low``; null is -inf."""
+    """Read an array of finite numbers of at least ``low``. null is read as -inf."""
     values = read_value(state, key)
     if not isinstance(values, list) or len(values) != int(np.prod(shape)):
         raise ValueError(

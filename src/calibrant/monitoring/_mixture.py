@@ -11,7 +11,7 @@ from calibrant._typing import FloatArray
 
 
 def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> tuple[float, FloatArray]:
-    """Log-loss of the mixture on rows, and the weights after the last row.
+    """Return the log-loss of the mixture on rows, and the weights after the last row.
 
     ``log_f`` (n, M) are the log-likelihoods of the experts.
     """
@@ -30,7 +30,7 @@ def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> tuple[floa
 def mix_batch(
     weights: FloatArray, log_f: FloatArray, share: float, *, largest: int, before: int
 ) -> FloatArray:
-    """Weights after a batch of rows that were all predicted before the first of their labels.
+    """Return the weights after a batch of rows that were all predicted without their labels.
 
     ``log_f`` (n, M) are the log-likelihoods of the experts. ``largest`` is the size of the largest
     batch so far, including this batch. ``before`` is the size of the largest earlier batch. Weights

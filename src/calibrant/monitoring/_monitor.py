@@ -30,27 +30,27 @@ SCHEMA = "calibrant.monitor/1"
 class CalibrationMonitor:
     r"""Raise an alarm when a deployed model loses its calibration, with few false alarms.
 
-    Call `update` whenever labels arrive, with the probabilities that were predicted for them. You
-    can check the result after every update, because the probability of a false alarm within
+    Call `update` whenever labels arrive, and pass the labels with their predicted probabilities.
+    You can check the result after every update, because the probability of a false alarm within
     ``horizon`` rows is at most ``false_alarm`` in total. Print the monitor for a description in
-    sentences, and keep it between jobs by `to_json` and `from_json`.
+    sentences, and keep it between jobs with `to_json` and `from_json`.
 
     Parameters
     ----------
     false_alarm : float
-        Probability of a false alarm within the horizon (in a test: ever).
+        Largest probability of a false alarm within the horizon (in a test: at any time).
     horizon : int
         Number of rows to which ``false_alarm`` refers.
     tolerance : float
-        Probabilities that are wrong by at most this much raise no alarm. No real model is exactly
-        calibrated, and enough rows reveal any deviation. 0 tests for exact calibration. The
-        tolerance hides errors of rare classes, whose probabilities are below twice the tolerance.
-        See ``relative_tolerance``.
+        Largest tolerated error of a predicted probability. No real model is exactly calibrated, and
+        enough rows reveal any deviation. 0 tests for exact calibration. The tolerance hides errors
+        of rare classes, whose probabilities are below twice the tolerance. See
+        ``relative_tolerance``.
     notions : sequence of str or Notion
         Types of calibration that are monitored. Without a tolerance, changes of temperature and
         learned recalibrations (`OnlineCalibration`) are also alternatives.
     classes : array-like of shape (n_classes,), optional
-        Labels of the score columns. By default the sorted labels of the first update.
+        Labels of the score columns. The default is the sorted labels of the first update.
     mode : {"detector", "test"}
         A detector starts a new test at every row, so a long time without drift does not delay the
         alarm. A test accumulates evidence from the first row.
@@ -58,13 +58,13 @@ class CalibrationMonitor:
         Average number of calibrated rows until a false alarm, instead of ``horizon /
         false_alarm``.
     lag : int
-        Number of rows that are predicted before the label of the first is known. Their outcomes may
-        depend on each other, so the monitor keeps ``lag`` separate streams.
+        Number of rows that are predicted before the label of the first row is known. The outcomes
+        of these rows may depend on each other, so the monitor keeps ``lag`` separate streams.
     inputs : {"proba", "logits"}
         Kind of the scores that are passed to `update`.
     relative_tolerance : float, optional
         Largest tolerated gap as a share of the predicted probability. With 0.5, a probability of
-        0.01 may be wrong by 0.005. Use it for rare classes.
+        0.01 may be wrong by 0.005. Set this parameter if some classes are rare.
 
     Attributes
     ----------
@@ -88,11 +88,11 @@ class CalibrationMonitor:
     calibrated rows with probability at most ``false_alarm``.
 
     The guarantee holds as long as each probability was issued before its label and the arrival of
-    labels does not depend on their values. Rows enter in the order in which labels arrive. Labels
-    may be revealed depending on the forecast (audits), but not depending on the outcome.
+    labels does not depend on their values. Rows enter in the order in which labels arrive. The
+    forecast may determine which labels are revealed (audits), but the outcome must not.
 
-    A row costs O(J) for J alternatives (12 per claim with a tolerance, 6 without). The state
-    consists of O(J) numbers and contains no rows.
+    A row costs O(J) for J alternatives. Each binary event has 12 alternatives with a tolerance, and
+    6 without. The state consists of O(J) numbers and contains no rows.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class CalibrationMonitor:
     def reset(self) -> CalibrationMonitor:
         """Discard evidence and gaps, for example after a recalibration, and return self.
 
-        The parameters and the history stay.
+        The parameters and the history are kept.
         """
         self._state = MonitorState.start(self._require_members())
         return self
@@ -167,8 +167,8 @@ class CalibrationMonitor:
     def saved(self) -> float:
         """Reduction in log-loss, in nats, that recalibration would have achieved.
 
-        With a tolerance, it is the log e-value. In a test, it is counted from the first row. In a
-        detector, it is counted from the onset.
+        With a tolerance, the value is the log e-value. A test counts from the first row, and a
+        detector counts from the onset.
         """
         layout = self._require_members().layout
         return self._state.evidence.saved(layout)
@@ -242,7 +242,7 @@ class CalibrationMonitor:
         """Add the sums of a period, computed by `chunk`, as one time step.
 
         Only the evidence at the end of the period can raise an alarm. The bound on false alarms is
-        that of `update`.
+        the bound of `update`.
         """
         members = self._require_members()
         if chunk.start != self._start_key():
@@ -302,15 +302,15 @@ class CalibrationMonitor:
             name, n_rows, n_seen, nats, first.mean, first.low, first.high, self.alarm
         )
         self.history = add_entry(self.history, entry)
-        listed = (gap for gap in gaps[1:] if gap.is_listed)
+        listed_gaps = (gap for gap in gaps[1:] if gap.is_listed)
         return MonitorStep(
-            name, n_rows, n_seen, nats, peak, self.threshold, self.alarm, (first, *listed)
+            name, n_rows, n_seen, nats, peak, self.threshold, self.alarm, (first, *listed_gaps)
         )
 
     def gaps(self) -> list[Gap]:
-        """Mean gap of every binary event, then of every group.
+        """Return the mean gap of every binary event, then of every group.
 
-        The confidence intervals are valid at all times and jointly.
+        The confidence intervals hold jointly and at all times.
         """
         members = self._require_members()
         return list_gaps(self._state, members, self.classes)
@@ -319,7 +319,7 @@ class CalibrationMonitor:
         return describe(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The current results as plain values for JSON."""
+        """Return the current results as plain values for JSON."""
         has_rows = self.n_rows > 0
         return {
             "n_rows": self.n_rows,

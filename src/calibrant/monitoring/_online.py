@@ -83,7 +83,8 @@ class OnlineCalibration(BaseEstimator):
     log_loss_, deployed_log_loss_ : float
         Sums of the log-losses so far: of the issued forecasts, and of the deployed forecast.
     saved_ : float
-        ``deployed_log_loss_ - log_loss_``, in nats. Negative if the issued forecasts were worse.
+        ``deployed_log_loss_ - log_loss_``, in nats. The value is negative if the issued forecasts
+        were worse.
     bound_ : float
         Upper bound of ``-saved_`` in nats, for any outcomes. See Notes.
 
@@ -104,9 +105,9 @@ class OnlineCalibration(BaseEstimator):
     the mixture follow a best expert that changes. Experts are temperature and vector scalings with
     Newton steps on discounted rows.
 
-    The rows of one `partial_fit` are one batch, and its issued forecasts are those of
+    The rows of one `partial_fit` are one batch. The issued forecasts of the batch are those of
     `predict_proba` just before the call. The weights learn from the mean log-likelihood of the
-    batch. The likelihoods of its rows are raised to the power :math:`1 / d`, where :math:`d` is the
+    batch. The likelihoods of the rows are raised to the power :math:`1 / d`, where :math:`d` is the
     size of the largest batch so far. For **any** sequence of outcomes, the sum of log-losses of the
     issued forecasts exceeds that of every expert, including the deployed forecast, by at most
 
@@ -114,19 +115,19 @@ class OnlineCalibration(BaseEstimator):
 
     The bound grows with the batch, because the first d forecasts use no label at all.
 
-    If labels arrive after later forecasts were issued, pass the forecasts as ``issued``. The
+    If labels arrive after later forecasts were issued, pass the issued forecasts as ``issued``. The
     reported losses are then correct, but the bound does not hold. If labels are k batches late, use
-    k + 1 instances in turn. The sum of their bounds is then valid.
+    k + 1 instances in turn. The sum of the bounds of all instances is then valid.
 
     Experts change after every 128 rows of one `partial_fit` and at its end. The cost is O(K^2) per
     row, and O(K) above 50 classes. If decisions determine which labels are observed, only rows with
     labels are used.
 
-    With ``calibeat``, if labels arrive row by row and for any sequence, the confidences of a bin
-    with n rows have a bounded regret, compared with the best constant of the bin in hindsight. The
-    regret is at most :math:`\ln n + \ln 40` nats (20 bins), and at most :math:`1 + \ln(n + 1)` in
-    the Brier score. ``bound_`` is about the mixture and does not hold for its recalibrated
-    confidences.
+    With ``calibeat`` and labels that arrive row by row, the regret of the confidences of a bin with
+    n rows is bounded for any sequence of outcomes. Compared with the best constant of the bin in
+    hindsight, the regret is at most :math:`\ln n + \ln 40` nats (20 bins). In the Brier score, the
+    regret is at most :math:`1 + \ln(n + 1)`. ``bound_`` is about the mixture and does not hold for
+    the recalibrated confidences.
 
     References
     ----------
@@ -263,7 +264,7 @@ class OnlineCalibration(BaseEstimator):
         self.n_rows_ += len(log_f)
 
     def predict_proba(self, X: ScoresLike) -> FloatArray:
-        """Probabilities of the current mixture, of shape (n, K).
+        """Return the probabilities of the current mixture, of shape (n, K).
 
         Before the first label, the result is the scores, which requires ``classes``.
         """
@@ -290,7 +291,7 @@ class OnlineCalibration(BaseEstimator):
         return self.bins_.recalibrate(mixture) if is_learned else mixture
 
     def predict(self, X: ScoresLike) -> AnyArray:
-        """The most likely label of each row."""
+        """Return the most likely label of each row."""
         proba = self.predict_proba(X)
         names = check_classes(getattr(self, "classes_", self.classes), proba.shape[1])
         return names[proba.argmax(axis=1)]
@@ -308,7 +309,7 @@ class OnlineCalibration(BaseEstimator):
     def predict_proba_one(self, x: Mapping[Any, float]) -> dict[Any, float]:
         """Return the probabilities of one row as a dict.
 
-        Before the first label, they are the scores.
+        Before the first label, the result is the scores.
         """
         names = self._names()
         if not x or (not names and len(x) == 1):  # a forecast needs two labels
@@ -339,7 +340,7 @@ class OnlineCalibration(BaseEstimator):
             self._start(classes)
 
     def _names(self) -> list[Any]:
-        """Labels so far. Without ``classes``, there are none at first."""
+        """Return the labels so far. Without ``classes``, the list is empty at first."""
         classes = getattr(self, "classes_", self.classes)
         return [] if classes is None else list(as_array(classes).tolist())
 
@@ -365,7 +366,9 @@ class OnlineCalibration(BaseEstimator):
 
     def _start(self, classes: AnyArray) -> None:
         if not 0 <= self.share < 1:
-            raise ValueError(f"share must be at least 0 and below 1, got {self.share!r}")
+            raise ValueError(
+                f"share must be at least 0 and below 1, got {self.share!r}. Pass share=1 / 2000."
+            )
         self.classes_, self.n_classes_ = classes, len(classes)
         experts = ONLINE_EXPERTS if self.experts is None else self.experts
         self.experts_ = [Expert(*expert) for expert in experts]

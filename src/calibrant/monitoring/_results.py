@@ -58,7 +58,7 @@ class Gap:
 
     @property
     def largest(self) -> float:
-        """The largest absolute gap within the interval."""
+        """Largest absolute gap within the interval."""
         return max(abs(self.low), abs(self.high))
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def add_entry(history: list[MonitorEntry], entry: MonitorEntry) -> list[MonitorE
 
 
 def entries_since_reset(history: Sequence[MonitorEntry]) -> list[MonitorEntry]:
-    """The updates after the last reset."""
+    """Return the updates after the last reset."""
     resets = [i for i in range(1, len(history)) if history[i].n_seen <= history[i - 1].n_seen]
     return list(history[resets[-1] if resets else 0 :])
 
@@ -290,7 +290,7 @@ def _evidence_value(monitor: CalibrationMonitor) -> str:
 
 def _chance_sentence(chance: float, event: str, model: str) -> str:
     if chance >= 0.5:
-        return f"This is not unusual for a model {model}."
+        return f"This evidence is not unusual for a model {model}."
     return f"For a model {model}, the probability of {event} is {_chance(chance)}."
 
 
@@ -317,8 +317,8 @@ def _interval_text(gap: Gap) -> str:
 
 def strongest_sentences(monitor: CalibrationMonitor, gaps: list[Gap]) -> list[str]:
     """List the events and groups with the strongest evidence, at least one after an alarm."""
-    # If a group contains all rows, its evidence equals that of the event up to round-off. Events
-    # come first.
+    # If a group contains all rows, its evidence equals that of the event up to round-off. Rounding
+    # keeps the event first.
     ranked = sorted(gaps, key=lambda gap: -round(gap.nats, 9))
     listed = [gap for gap in ranked if gap.is_listed] or (ranked[:1] if monitor.alarm else [])
     if not listed:
@@ -332,7 +332,7 @@ def strongest_sentences(monitor: CalibrationMonitor, gaps: list[Gap]) -> list[st
 
 
 def short_gap(gap: Gap) -> str:
-    """An event or group with its evidence and its gap."""
+    """Describe an event or group by its evidence and its gap."""
     evidence = format_number(max(gap.nats, 0.0))
     return f"{gap.claim} with log e-value {evidence} and mean gap {_interval_text(gap)}"
 
@@ -351,10 +351,10 @@ def tolerated_gap_sentences(gaps: list[Gap], tolerance: float) -> list[str]:
 
 
 def hidden_gap_sentence(gaps: list[Gap]) -> str:
-    """State the gaps that the data do not exclude, because no alarm does not prove calibration."""
+    """State the largest gaps that the data do not exclude."""
     first, largest = gaps[0], max(gaps, key=lambda gap: gap.largest)
     text = (
-        "No alarm does not prove calibration. The data do not exclude a mean gap of "
+        "The absence of an alarm does not prove calibration. The data do not exclude a mean gap of "
         f"{format_number(first.largest)} for {first.claim}"
     )
     if largest is first:

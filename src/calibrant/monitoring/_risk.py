@@ -27,8 +27,8 @@ from calibrant.monitoring._json import (
 SCHEMA = "calibrant.risk_monitor/1"
 
 _MULTIPLES = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
-"""Alternatives: true error rates as multiples of the risk. Small ones detect slow changes late in a
-stream, large ones detect a failure within a few dozen rows."""
+"""Alternatives: true error rates as multiples of the risk. Small multiples detect slow changes late
+in a stream, and large multiples detect a failure within a few dozen rows."""
 
 _MOST_LOG = 700.0
 """The exponential of a larger number overflows."""
@@ -36,7 +36,7 @@ _MOST_LOG = 700.0
 
 @dataclass(frozen=True, repr=False)
 class RiskStep(ShortRepr, AsText):
-    """The state of a `RiskMonitor` after an update; print it for a description.
+    """The state of a `RiskMonitor` after an update. Print the step for a description.
 
     Attributes
     ----------
@@ -72,11 +72,11 @@ class RiskStep(ShortRepr, AsText):
 
     @property
     def evidence(self) -> float:
-        """E-value, which is ``exp(nats)``; ``exp(threshold)`` raises an alarm."""
+        """E-value, which is ``exp(nats)``. An e-value of ``exp(threshold)`` raises an alarm."""
         return exp(min(self.nats, _MOST_LOG))
 
     def to_dict(self) -> dict[str, Any]:
-        """The step as plain values for JSON."""
+        """Return the step as plain values for JSON."""
         return {**asdict(self), "evidence": self.evidence}
 
     def __str__(self) -> str:
@@ -91,17 +91,17 @@ class RiskStep(ShortRepr, AsText):
 class RiskMonitor:
     r"""Raise an alarm when the answers of a selective classifier exceed their guaranteed risk.
 
-    Call `update` whenever labels of answered rows arrive. You can look at the result after every
-    update: if the guarantee holds, the probability that an alarm is ever raised is at most
-    ``alpha``. An alarm revokes the certificate of the guarantee. Keep the monitor between jobs by
+    Call `update` whenever labels of answered rows arrive. You can check the result after every
+    update. If the guarantee holds, the probability that an alarm is ever raised is at most
+    ``alpha``. An alarm revokes the certificate of the guarantee. Keep the monitor between jobs with
     `to_json` and `from_json`.
 
     Parameters
     ----------
     risk : float, optional
-        Guaranteed share of wrong answers, or mean loss. By default that of the certificate.
+        Guaranteed share of wrong answers, or mean loss. The default is the risk of the certificate.
     alpha : float, default 0.05
-        Probability of a false alarm, ever.
+        Largest probability that a false alarm is ever raised.
     certificate : calibrant.guarantees.Certificate, optional
         The certificate to revoke at an alarm, such as ``model.certificate_``.
     largest_loss : float, default 1
@@ -131,8 +131,8 @@ class RiskMonitor:
     where :math:`e_i` is the loss of answer i, between 0 and 1. If the expected loss of each answer,
     given the answers before it, is at most r, the evidence is a supermartingale. By Ville's
     inequality, it ever reaches :math:`1 / \alpha` with probability at most :math:`\alpha`. The
-    monitor tests the risk itself: a classifier whose guarantee failed by bad luck, which has
-    probability delta, can raise an alarm without a change of the data.
+    monitor tests the risk itself. A guarantee fails with probability delta, and the monitor can
+    then raise an alarm without a change of the data.
 
     References
     ----------
@@ -156,8 +156,7 @@ class RiskMonitor:
     ) -> None:
         if risk is None and certificate is None:
             raise ValueError(
-                "RiskMonitor needs a risk or a certificate. For example, pass "
-                "certificate=model.certificate_."
+                "RiskMonitor needs a risk or a certificate. Pass certificate=model.certificate_."
             )
         self.risk = float(certificate.risk if risk is None and certificate else risk or 0.0)
         self.alpha, self.largest_loss = check_share(alpha, "alpha"), float(largest_loss)
@@ -186,7 +185,8 @@ class RiskMonitor:
         predicted : array-like of shape (n,)
             Predicted labels.
         answered : array-like of bool, shape (n,), optional
-            Whether each row was answered. Other rows are ignored. By default all rows.
+            Whether each row was answered. Other rows are ignored. By default, all rows are
+            answered.
         when : str
             Name of the update, such as a date.
 
@@ -247,7 +247,8 @@ class RiskMonitor:
         if not is_valid:
             raise ValueError(
                 f"losses must have shape (n,) and be between 0 and largest_loss="
-                f"{self.largest_loss:g}, got {losses!r:.80}."
+                f"{self.largest_loss:g}, got {losses!r:.80}. Pass the largest possible loss as "
+                "largest_loss."
             )
         return values / self.largest_loss
 
@@ -285,7 +286,7 @@ class RiskMonitor:
         Raises
         ------
         ValueError
-            For anything else.
+            If the text is not such a state.
         """
         state = read_state(text, SCHEMA, cls.__name__)
         monitor = cls(

@@ -30,7 +30,7 @@ from calibrant.monitoring._json import as_numbers, read_count, read_finite_numbe
 from calibrant.monitoring._results import Gap
 
 _MAX_GROUPS = 10_000
-"""Largest number of groups. Each group adds a few numbers to the state."""
+"""Maximum number of groups. Each group adds a few numbers to the state."""
 
 _ALPHA = 0.05
 """One minus the joint level of the intervals of all gaps."""
@@ -43,7 +43,7 @@ class Group(NamedTuple):
     gaps: GapSums
 
     def plus(self, other: Group) -> Group:
-        """The sums of both."""
+        """Add the sums of another group of rows."""
         return Group(self.log_e + other.log_e, self.gaps + other.gaps)
 
 
@@ -56,8 +56,9 @@ def group_family(rule: Rule) -> ClaimFamily:
 
 
 def sum_groups(before: Groups, family: ClaimFamily, rows: Rows, group: AnyArray) -> Groups:
-    """Sums of rows by group, in order of appearance. The mean gap of a group before these rows
-    predicts their residuals.
+    """Sum the rows of each group, in order of appearance.
+
+    The mean gap of a group before these rows predicts the residuals of these rows.
     """
     names, first, index = np.unique(group.astype(str), return_index=True, return_inverse=True)
     sums = {}
@@ -71,10 +72,10 @@ def sum_groups(before: Groups, family: ClaimFamily, rows: Rows, group: AnyArray)
     return sums
 
 
-def add_groups(groups: Groups, more: Groups) -> Groups:
-    """The sums of both."""
+def add_groups(groups: Groups, new_groups: Groups) -> Groups:
+    """Add the sums of new rows to the sums of their groups."""
     total = dict(groups)
-    for name, group in more.items():
+    for name, group in new_groups.items():
         total[name] = group.plus(total[name]) if name in total else group
     if len(total) > _MAX_GROUPS:
         raise ValueError(
@@ -210,7 +211,7 @@ class MonitorState:
     def chunk(
         self, rows: Rows, group: AnyArray | None, members: Members, start: tuple[str, int]
     ) -> MonitorChunk:
-        """The sums of rows, at this state."""
+        """Sum rows without a change of this state."""
         total = reduce(
             MonitorChunk.__add__,
             (self._block_chunk(block, members, start) for block in rows.blocks(members.block_rows)),
@@ -223,7 +224,7 @@ class MonitorState:
         return MonitorChunk(len(rows.y), log_factors, sums.gaps, sums.expert_sums, start)
 
     def absorb(self, chunk: MonitorChunk, members: Members) -> tuple[MonitorState, float]:
-        """The state after the sums of a period, and the log evidence at its end."""
+        """Add the sums of a period, and return the state and the log evidence at its end."""
         evidence = self.evidence.absorb(
             chunk.log_factors, chunk.n_rows, self.n_rows, members.layout
         )
@@ -270,7 +271,7 @@ class MonitorState:
 
 
 def list_gaps(state: MonitorState, members: Members, classes: Any) -> list[Gap]:
-    """The gap of every claim, then of every group, with intervals that are jointly valid."""
+    """List the gap of every claim, then of every group, with intervals that hold jointly."""
     rule = members.rule
     # Groups have a share of alpha from the start, because a new group must not change earlier
     # intervals.
@@ -304,14 +305,15 @@ def _claim_names(family: ClaimFamily, n_claims: int, classes: Any, has_notion: b
 
 
 def _group_evidence(group: Group, rule: Rule) -> FloatArray:
-    # With overlapping rows, the product over the rows of a group is not evidence.
+    # With a lag, outcomes may depend on each other, so the product over the rows of a group is not
+    # evidence.
     if rule.lag > 1:
         return np.zeros(1)
     return log_mixture(group.log_e[None], group_family(rule).prior)
 
 
 def _half_width(sums: GapSums, alpha: float, rule: Rule) -> FloatArray:
-    # With overlapping rows, the residuals are not a martingale, so the interval is all of [-1, 1].
+    # With a lag, the residuals are not a martingale, so the interval is [-1, 1].
     return half_width(sums, alpha) if rule.lag == 1 else np.ones(len(sums.count))
 
 

@@ -1,4 +1,4 @@
-"""Monitoring without labels: drift of the scores, and expected performance."""
+"""Monitor scores without labels: detect drift, and estimate the performance."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class DriftStep:
 
 
 class ScoreDrift:
-    r"""Raise an alarm when the predicted class frequencies change. Needs no labels.
+    r"""Raise an alarm when the predicted class frequencies change, without labels.
 
     Pass the scores of reference rows at the start, and new scores to `update`.
 
@@ -98,7 +98,7 @@ class ScoreDrift:
 
     Changes that keep the predicted class frequencies are not detected. A change of the accuracy
     cannot be detected without labels. After an alarm, `calibrant.label_shift.adapt` estimates the
-    new class frequencies. The fewer reference rows, the larger a change must be.
+    new class frequencies. With fewer reference rows, only larger changes are detected.
 
     References
     ----------
@@ -123,7 +123,9 @@ class ScoreDrift:
         inputs: str = "proba",
     ) -> None:
         if not 0 < false_alarm < 1:
-            raise ValueError(f"false_alarm must lie between 0 and 1, got {false_alarm!r}")
+            raise ValueError(
+                f"false_alarm must lie between 0 and 1, got {false_alarm!r}. Pass false_alarm=0.05."
+            )
         self.inputs = inputs
         proba = as_proba(check_scores(reference_proba, inputs=inputs), inputs)
         check_count(len(proba), "the number of reference rows", minimum=2)
@@ -274,10 +276,12 @@ def estimate_performance(
 
     **Limits.** Without labels, a model that became worse at the same confidence cannot be
     recognized. The estimate holds if rows of a given confidence (and, for the interval, predicted
-    class) are correct as often as in the reference. This is true for a shift that depends only on
-    the scores. The interval is the hull of two intervals, for calibration by confidence and by
-    confidence and predicted class, each plus and minus 1.96 standard errors. The standard errors
-    are those of the calibrator, by a bootstrap of the reference, and those of the outcomes. The
+    class) are correct as often as in the reference. This assumption holds for a shift that depends
+    only on the scores.
+
+    The interval is the hull of two intervals of plus and minus 1.96 standard errors. One interval
+    uses calibration by confidence, the other by confidence and predicted class. The standard errors
+    combine those of the calibrator (bootstrap of the reference) and those of the outcomes. The
     interval is asymptotic, so use 200 reference rows or more. With 50 rows of sharp scores, a
     nominal interval of 95% covered the true accuracy in 88% of 100 simulated samples. The interval
     ignores changes that the scores do not show.
@@ -330,8 +334,8 @@ def _expected_confusion(rows: FloatArray, target: FloatArray) -> FloatArray:
 def _assumption(within: float) -> str:
     margin = f" within {within:g}" if within else ""
     return (
-        "This assumes that rows with equal scores are correct as often as in the "
-        f"reference{margin}. Only labels can confirm it."
+        "The estimate assumes that rows with equal scores are correct as often as in the "
+        f"reference{margin}. Only labels can confirm this assumption."
     )
 
 

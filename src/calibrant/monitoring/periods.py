@@ -18,7 +18,7 @@ _ALPHA = 0.05
 class PeriodGap(NamedTuple):
     """Mean gap of the rows of a period, with a 95% confidence interval.
 
-    ``place`` is that of the last update of the period in the history.
+    ``place`` is the position of the last update of the period in the history.
     """
 
     place: int
@@ -30,12 +30,12 @@ class PeriodGap(NamedTuple):
 
 
 def period_gaps(history: Sequence[MonitorEntry], most: int = 1000) -> list[PeriodGap]:
-    r"""The gap of the first event in each period since the last reset.
+    r"""Return the gap of the first event in each period since the last reset.
 
-    Entries hold means :math:`g_t` over all :math:`n_t` rows until then, so the rows of a period
-    have the mean :math:`(n_t g_t - n_s g_s) / (n_t - n_s)`. Updates are joined into at most
-    ``most`` periods. The interval is :math:`\pm\sqrt{\log(2 / 0.05) / 2n}`: given the predicted
-    probabilities, the outcomes lie between 0 and 1 (Hoeffding; Azuma for dependent rows).
+    Entries contain means :math:`g_t` over all :math:`n_t` rows so far, so the rows of a period have
+    the mean :math:`(n_t g_t - n_s g_s) / (n_t - n_s)`. Updates are joined into at most ``most``
+    periods. The interval is :math:`\pm\sqrt{\log(2 / 0.05) / 2n}`, because the outcomes lie between
+    0 and 1 (Hoeffding; Azuma for dependent rows).
 
     References
     ----------
@@ -64,13 +64,13 @@ def period_gaps(history: Sequence[MonitorEntry], most: int = 1000) -> list[Perio
 
 
 def _ends(n_updates: int, most: int) -> list[int]:
-    """The last update of each of at most ``most`` periods of equal length."""
+    """Return the last update of each period, for at most ``most`` periods of equal length."""
     n_periods = min(most, n_updates)
     return [(k + 1) * n_updates // n_periods - 1 for k in range(n_periods)]
 
 
 def cumulative_gaps(history: Sequence[MonitorEntry], most: int = 1000) -> list[PeriodGap]:
-    """The gap of all rows until each update, with its interval that is valid at all times."""
+    """Return the gap of all rows up to each update, with an interval that holds at all times."""
     return [
         PeriodGap(place, entry.when, entry.n_rows, entry.mean, entry.low, entry.high)
         for place, entry in ((place, history[place]) for place in _ends(len(history), most))
@@ -78,5 +78,8 @@ def cumulative_gaps(history: Sequence[MonitorEntry], most: int = 1000) -> list[P
 
 
 def has_weights(monitor: CalibrationMonitor) -> bool:
-    """Whether rows have weights. The history has none, so gaps of periods are then unknown."""
+    """Return whether rows have weights.
+
+    The history contains no weights, so the gaps of periods of weighted rows are unknown.
+    """
     return monitor.n_rows > 0 and monitor.gaps()[0].n_rows != monitor.n_rows

@@ -12,9 +12,9 @@ LEAST_ROWS = 100
 
 _LEVEL = 0.05
 _SMALL = 0.01
-"""Reduction in log-loss, in nats, that is too small to recommend a change."""
+"""Reductions in log-loss below this number of nats are too small to recommend a change."""
 _TOLERABLE = 0.1
-"""Mean error of a predicted class that must be excluded for the advice "good"."""
+"""The advice "good" requires that the rows exclude larger mean errors of predicted classes."""
 
 
 def advise(
@@ -26,21 +26,24 @@ def advise(
     possible: float,
     has_rest: bool,
 ) -> tuple[str, str]:
-    """Return a recommendation, and how certain it is: "good", "mixed" or "bad".
+    """Return a recommendation and its rating: "good", "mixed" or "bad".
 
     Calibration is recommended if it reduces the log-loss of held-out rows. ``has_rest`` is True if
-    miscalibration remains after calibration. No change is recommended if at most a small reduction
-    is possible and no test rejects (Holm). This advice is "good" only if the rows exclude errors of
-    a predicted class above 0.1. ``possible`` is the largest error that the rows do not exclude.
+    remaining miscalibration was detected after calibration. No change is recommended if at most a
+    small reduction is possible and no test rejects (Holm). The rating of this advice is "good" only
+    if the rows exclude errors of a predicted class above 0.1. ``possible`` is the largest error
+    that the rows do not exclude.
     """
     if n_samples < LEAST_ROWS:
         return (
-            f"Too few rows ({n_samples:.0f}). Collect at least {LEAST_ROWS} before you decide.",
+            f"{n_samples:.0f} rows are too few for a recommendation. Collect at least "
+            f"{LEAST_ROWS} rows.",
             "mixed",
         )
     if gain.conclusion == "good" and has_rest:
         return (
-            "Use the calibrated probabilities. They reduce log-loss, but miscalibration remains.",
+            "Use the calibrated probabilities. Calibration reduces log-loss, but remaining "
+            "miscalibration was detected.",
             "mixed",
         )
     if gain.conclusion == "good":

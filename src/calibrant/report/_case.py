@@ -10,12 +10,12 @@ from calibrant.report._request import Request
 from calibrant.report._rows import DrawnRows, ReportRows
 
 _TESTED_ROWS = 20_000
-"""Largest number of rows for tests and the decomposition. This many rows reveal every relevant
-error, and the cost of tests grows faster than the number of rows."""
+"""Maximum number of rows for tests and the decomposition. These rows suffice to detect relevant
+errors, and the cost of tests grows faster than the number of rows."""
 
 _TESTED_WEIGHTED_ROWS = 5000
-"""Largest number of weighted rows for tests. Their error has to be computed again for every
-resample."""
+"""Maximum number of weighted rows for tests. The calibration error of weighted rows is computed
+again for every resample."""
 
 
 class Case(NamedTuple):
@@ -29,7 +29,7 @@ class Case(NamedTuple):
     drawn: DrawnRows
     """The rows that are in memory: all rows, or some rows that were drawn from chunks."""
     tested: DrawnRows
-    """The rows of tests and of the decomposition."""
+    """The rows that tests and the decomposition use."""
 
     @property
     def has_all_rows(self) -> bool:
@@ -44,6 +44,6 @@ class Case(NamedTuple):
 
 
 def rows_to_test(drawn: DrawnRows, seed: int) -> DrawnRows:
-    """The drawn rows, or a random subset if tests would take too long."""
+    """Return the drawn rows, or a random subset if tests would take too long."""
     is_weighted = drawn.sample_weight is not None
     return drawn.draw(_TESTED_WEIGHTED_ROWS if is_weighted else _TESTED_ROWS, seed)

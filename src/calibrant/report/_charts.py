@@ -16,26 +16,28 @@ from calibrant.notions import Notion, as_notion
 from calibrant.report._content import ClassRow, Curve, KsGraph, Reliability
 
 NOTIONS = ("confidence", "top-label", "class-wise")
-"""Types of calibration that have diagrams, in the order of the selector on the page."""
+"""Types of calibration that have diagrams, in the order of the page."""
 
 MOST_CLASSES = 100
-"""Largest number of diagrams per type. The diagrams with the smallest errors are omitted."""
+"""Maximum number of diagrams per type. The diagrams with the smallest errors are omitted."""
 
-# Points of the KS graph, and digits of drawn numbers: both are finer than a screen can show.
 _LEVEL = 0.95
 """Level of the consistency band of diagrams."""
 
 _KS_POINTS = 200
+"""Number of points of the KS graph. A screen cannot show more points."""
+
 _DIGITS = 5
+"""Decimal places of the numbers in charts. A screen cannot show more of them."""
 
 
 def rounded(values: FloatArray) -> tuple[float, ...]:
-    """Numbers with as many digits as a drawing needs."""
+    """Round numbers to the precision of a chart."""
     return tuple((np.round(values, _DIGITS) + 0.0).tolist())  # adding 0.0 turns -0.0 into 0.0
 
 
 Tables = Mapping[str, BinTable]
-"""Bins of each notion."""
+"""Bins of each type of calibration."""
 
 
 def tables_of(accumulator: MetricAccumulator) -> Tables:
@@ -67,7 +69,7 @@ def _diagrams(
 
 
 def curves_of(table: BinTable) -> list[Curve]:
-    """The drawn bins of each claim, of which those with few rows are merged."""
+    """Return the bins to draw for each binary event. Bins with few rows are merged."""
     merged = merge_small_bins(table)
     bounds = clopper_pearson(merged.outcome, merged.weight, 0.05)
     band = binomial_band(merged, _LEVEL)
@@ -111,5 +113,5 @@ def class_rows(
 
 
 def _whole(count: float) -> float:
-    """A number of rows, as an integer if it is one."""
+    """Return a number of rows as an integer if possible."""
     return int(count) if count == int(count) else count

@@ -1,4 +1,4 @@
-"""Tests of calibration, and the decomposition of the log-loss, on the rows that are tested."""
+"""Tests of calibration, the smallest detectable error, and the decomposition of the log-loss."""
 
 from __future__ import annotations
 
@@ -123,10 +123,10 @@ class PossibleError(NamedTuple):
 
 
 def possible_error(rows: DrawnRows, names: Sequence[str]) -> PossibleError:
-    """Errors of the mean confidence before calibration that no interval excludes.
+    """Return the largest errors of the mean confidence that the confidence intervals include.
 
-    The intervals of Clopper and Pearson are jointly valid for all rows and for all predicted
-    classes (Bonferroni).
+    The probabilities are those before calibration. The Clopper-Pearson intervals hold jointly for
+    all rows and for all predicted classes (Bonferroni).
     """
     predicted, confidence = rows.before.argmax(axis=1), rows.before.max(axis=1)
     sums = np.array(
@@ -153,37 +153,38 @@ def possible_error(rows: DrawnRows, names: Sequence[str]) -> PossibleError:
 
 
 def detectable(case: Case) -> DetectableNote:
-    """The smallest overconfidence that the tests could have detected before calibration."""
+    """Return the smallest overconfidence that tests could have detected before calibration."""
     rows = case.tested
     error = inference.detectable_error(rows.before, sample_weight=rows.sample_weight)
-    is_found = bool(np.isfinite(error.temperature))
+    is_finite = bool(np.isfinite(error.temperature))
     return DetectableNote(
-        error.gap if is_found else None,
-        error.temperature if is_found else None,
+        error.gap if is_finite else None,
+        error.temperature if is_finite else None,
         error.power,
         detectable_sentence(error),
     )
 
 
 def detectable_sentence(error: inference.DetectableError) -> str:
-    """The smallest error that a test detects, in a sentence."""
+    """Describe the smallest error that a test detects."""
     if not np.isfinite(error.temperature):
         return (
             f"There are too few rows to detect any overconfidence with probability "
             f"{format_percent(error.power)}."
         )
     return (
-        f"The tests may miss overconfidence below {format_percent(error.gap)} (temperature below "
-        f"{format_number(error.temperature)}). Even the most powerful test at level "
-        f"{format_percent(error.alpha)} misses it in more than {format_percent(1 - error.power)} "
-        f"of samples of this size."
+        f"The tests may miss overconfidence (mean confidence minus accuracy) below "
+        f"{format_percent(error.gap)}, which is a temperature below "
+        f"{format_number(error.temperature)}. Even the most powerful test at level "
+        f"{format_percent(error.alpha)} misses such overconfidence in more than "
+        f"{format_percent(1 - error.power)} of samples of this size."
     )
 
 
 def decompose(case: Case) -> Decomposition:
-    """The log-loss as calibration plus refinement, before and after."""
+    """Split the log-loss into calibration and refinement, before and after calibration."""
     rows, seed = case.tested, case.request.seed
-    # With many classes, the full matrix takes minutes to fit and needs more rows than are used.
+    # With many classes, a full matrix takes minutes to fit and overfits the tested rows.
     is_large = rows.both[0].shape[1] > _MATRIX_CLASSES
     calibrator = StructuredScaling("vector") if is_large else None
     before, after = (

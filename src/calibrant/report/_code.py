@@ -18,7 +18,7 @@ _DEFAULTS = {"cv": 5, "n_bins": 15, "n_resamples": 1000}
 
 
 def code_lines(request: Request, *, is_held_out: bool, is_weighted: bool = False) -> str:
-    """Code to paste. Neither the command nor names of classes can end a line.
+    """Return code to paste. The command and the names of classes cannot add lines of code.
 
     The first block, up to the first empty line, is a comment that names the variables to define.
     `with_loading` replaces this comment by code that reads files.
@@ -53,7 +53,8 @@ def _variable_comment(request: Request, *, is_held_out: bool, is_weighted: bool)
     if request.is_fitted:
         yield "# model: the fitted calibrator"
     elif is_held_out:
-        yield f"# {_fit_rows(request)}: the same for the rows to fit on"
+        kinds = "scores, labels and weights" if request.has_fit_weights else "scores and labels"
+        yield f"# {_fit_rows(request)}: {kinds} of the rows to fit on"
 
 
 def _imports(request: Request) -> Iterator[str]:
@@ -64,7 +65,7 @@ def _imports(request: Request) -> Iterator[str]:
 
 
 def _evaluation(request: Request, *, is_held_out: bool, is_weighted: bool) -> Iterator[str]:
-    """Code that computes the report again."""
+    """Yield code that computes the report again."""
     options = ["model=model" if request.is_fitted else "calibrator=calibrator"]
     if is_held_out and not request.is_fitted:
         options.append(f"calibration=({_fit_rows(request)})")
@@ -80,7 +81,10 @@ def _evaluation(request: Request, *, is_held_out: bool, is_weighted: bool) -> It
             options.append(f"{name}={getattr(request, name)}")
     if not request.is_fitted:
         yield f"calibrator = {clone(request.calibrator).set_params(classes=None)!r}"
-    yield "# Every row is evaluated with a calibrator that was fitted on other rows."
+    if request.is_fitted:
+        yield "# The figures are held-out only if the model was not fitted on these rows."
+    else:
+        yield "# Every row is evaluated with a calibrator that was fitted on other rows."
     yield f"report = summarize(labels, scores, {', '.join(options)}, rng={request.seed})"
     yield "for row in report.metrics:"
     yield "    print(row.title, row.before.value, row.after.value)"
@@ -91,7 +95,7 @@ def _fit_rows(request: Request) -> str:
 
 
 def _final_fit(request: Request, is_held_out: bool, is_weighted: bool) -> Iterator[str]:
-    """Code that fits and saves the calibrator for new data."""
+    """Yield code that fits and saves the calibrator for new data."""
     rows = "fit_scores, fit_labels" if is_held_out else "scores, labels"
     has_weights = request.has_fit_weights if is_held_out else is_weighted
     weight = f", sample_weight={'fit_weight' if is_held_out else 'weight'}" if has_weights else ""

@@ -37,10 +37,10 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class Curve:
-    """Bins of a reliability diagram: mean score, frequency, its exact 95% interval, and rows.
+    """Bins of a reliability diagram: mean score, frequency with exact 95% interval, and rows.
 
-    Empty bins are left out, and neighboring bins with few rows are merged. ``band_low`` and
-    ``band_high`` contain the frequency of a calibrated model with probability 95%.
+    Empty bins are left out, and neighboring bins with few rows are merged. The frequency of a
+    calibrated model lies between ``band_low`` and ``band_high`` with probability 95%.
     """
 
     score: tuple[float, ...]
@@ -52,7 +52,7 @@ class Curve:
     band_high: tuple[float, ...] = ()
 
     def bins(self) -> Iterator[tuple[float, float, float, float, float]]:
-        """The numbers of each bin."""
+        """Iterate over the numbers of each bin."""
         return zip(self.score, self.frequency, self.low, self.high, self.count, strict=True)
 
 
@@ -60,8 +60,9 @@ class Curve:
 class Reliability:
     """A reliability diagram of a type of calibration.
 
-    ``column`` is the column of the class if the type has a diagram per class. ``question``
-    describes the diagram. ``rows_before`` and ``rows_after`` are rows per bin of equal width.
+    ``column`` is the column of the class if the type of calibration has a diagram per class.
+    ``question`` describes the diagram. ``rows_before`` and ``rows_after`` are numbers of rows per
+    bin of equal width.
     """
 
     notion: str
@@ -75,7 +76,7 @@ class Reliability:
 
 @dataclass(frozen=True)
 class Headline:
-    """The figures of the first screen; pairs are before and after calibration.
+    """The figures at the top of the report. Pairs are before and after calibration.
 
     ``reduction`` is the reduction in log-loss with its confidence interval.
     """
@@ -88,7 +89,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class KsGraph:
-    """Cumulative confidence minus cumulative correctness over the share of rows, by confidence."""
+    """Cumulative confidence minus correctness by share of rows, in order of confidence."""
 
     before_error: float
     after_error: float
@@ -99,7 +100,7 @@ class KsGraph:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """A class with its rows, the rows predicted as this class, and its ECEs before and after."""
+    """The rows of a class, the rows predicted as this class, and ECEs before and after."""
 
     column: int
     name: str
@@ -162,8 +163,8 @@ class CheckRow:
 class DetectableNote:
     """The smallest overconfidence that a test of these rows detects with probability ``power``.
 
-    ``gap`` is mean confidence minus accuracy. Both numbers are None if no overconfidence is
-    detected so often.
+    ``gap`` is mean confidence minus accuracy. ``gap`` and ``temperature`` are None if no
+    overconfidence is detected with this probability.
     """
 
     gap: float | None
@@ -186,7 +187,7 @@ class GuaranteeNote:
 
 @dataclass(frozen=True)
 class MapTable:
-    """A table of the fitted calibrator."""
+    """A table of parameters of the fitted calibrator."""
 
     caption: str
     header: tuple[str, ...]
@@ -206,7 +207,7 @@ class GroupCharts:
 
 @dataclass(frozen=True)
 class GroupNote:
-    """Table and charts of groups; ``text`` explains them and states the finding of the test."""
+    """Table and charts of groups. ``text`` explains the table and states the result of the test."""
 
     caption: str
     header: tuple[str, ...]
@@ -235,7 +236,9 @@ class Report(ShortRepr):
     Attributes
     ----------
     action, advice : str
-        The recommendation, and how certain it is: "good", "mixed" or "bad".
+        The recommendation, and its rating. The rating is "good" if the recommendation is clear,
+        "mixed" if miscalibration remains possible or more rows are needed, and "bad" if the
+        calibrator increases log-loss.
     verdict : str
         Sentences about the effect of calibration on held-out rows.
     conclusion : str
@@ -249,7 +252,7 @@ class Report(ShortRepr):
     detectable : DetectableNote
         The smallest error that these tests could have detected.
     selective : RiskCoverage or None
-        Error rates of the most confident rows with upper bounds; None if there are weights.
+        Error rates of the most confident rows with upper bounds. None if rows have weights.
     guarantee : GuaranteeNote or None
         Guarantee of top-label histogram binning. None if there are too few rows, or if rows have
         weights.
@@ -260,7 +263,8 @@ class Report(ShortRepr):
     code : str
         Python code that reproduces the figures.
     created, method, data_sha256 : str
-        Date of the report, name of the method, and digest of the data file if there is one.
+        Date of the report, name of the method, and digest of the data file. The digest is empty
+        without a file.
 
     See Also
     --------
@@ -313,5 +317,5 @@ class Report(ShortRepr):
         render(self, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain values for JSON."""
+        """Return the report as a dictionary for JSON."""
         return {"schema": SCHEMA, **asdict(self)}

@@ -1,4 +1,4 @@
-"""Describe fitted calibrators in sentences and tables, with one function per kind."""
+"""Describe fitted calibrators in sentences and tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from calibrant.selection import AutoCalibration
 from calibrant.selection.methods import method_of
 
 MOST_CLASSES = 20
-"""Largest number of classes whose matrices are shown."""
+"""Maximum number of classes for which matrices are shown."""
 
 
 def describe(model: Any, classes: Sequence[str]) -> MapNote:
@@ -33,7 +33,7 @@ def describe(model: Any, classes: Sequence[str]) -> MapNote:
     """
     if not isinstance(model, Calibrator):
         name = type(model).__name__
-        return MapNote(name, f"A fitted {name}. {describe_settings(model)}")
+        return MapNote(name, f"The calibrator is a fitted {name}. {describe_settings(model)}")
     return MapNote(_name(model), _text(model, classes), tuple(_tables(model, classes)))
 
 
@@ -43,9 +43,9 @@ def _name(model: Calibrator) -> str:
 
 
 def _text(model: Calibrator, classes: Sequence[str]) -> str:
-    """The sentences of a calibrator and of its base calibrators."""
+    """Return the sentences of a calibrator and of its base calibrators."""
     entry = method_of(model)
-    # Binary calibrators list settings and numbers; the registry adds the name of the method.
+    # Binary calibrators describe only settings and numbers, so the method is described first.
     is_claim = isinstance(model, BaseBinaryCalibrator)
     first = [f"{entry.help[0].upper()}{entry.help[1:]}."] if entry and is_claim else []
     notes = [describe(fitted, classes) for fitted in _members(model)]
@@ -53,10 +53,10 @@ def _text(model: Calibrator, classes: Sequence[str]) -> str:
 
 
 def _own_text(model: Calibrator) -> str:
-    """The sentences of a calibrator without its reduction in log-loss.
+    """Return the sentences of a calibrator without the reduction in log-loss.
 
-    `AutoCalibration` cross-validates on its calibration rows. Its reduction would differ from that
-    of the verdict, which is for the rows of the report.
+    `AutoCalibration` estimates its reduction by cross-validation on the calibration rows. This
+    reduction differs from the reduction in the verdict, which is for the rows of the report.
     """
     text = model._description()
     gain = model.gain_ if isinstance(model, AutoCalibration) else None
@@ -66,7 +66,7 @@ def _own_text(model: Calibrator) -> str:
 
 
 def _members(model: Any) -> list[Any]:
-    """Base calibrators that are described one by one."""
+    """Return the base calibrators that are described separately."""
     if not isinstance(model, AutoCalibration):
         return []
     return [fitted for name, fitted in model.members_.items() if name != "identity"]

@@ -42,7 +42,7 @@ _DIAGRAM, _HISTOGRAM, _GAP = 424.0, 156.0, 25.0
 
 
 def reliability_svg(diagram: Reliability, label: str) -> Markup:
-    """Observed frequency against predicted probability, above a mirrored histogram.
+    """Draw observed frequency against predicted probability, above a mirrored histogram.
 
     The area of a point is proportional to its rows. Bins with few rows are faint and hollow.
     """
@@ -65,10 +65,10 @@ def reliability_svg(diagram: Reliability, label: str) -> Markup:
 
 
 def _consistency_band(plane: Plane, curve: Curve) -> Markup:
-    """Frequencies of a calibrated model, through the bins after calibration.
+    """Draw the band of frequencies of a calibrated model, through the bins after calibration.
 
-    The band of a bin with few rows is wide, so it is a bar of its own: joined to its neighbors, it
-    would look like a spike of the band.
+    A bin with few rows has a wide interval, which is drawn as a separate bar. If this interval were
+    joined to its neighbors, the band would have a spike.
     """
     few = _few_rows(curve)
     ends = list(zip(curve.score, curve.band_low, curve.band_high, strict=True))
@@ -88,7 +88,7 @@ def _band_through(
 
 
 def _few_rows(curve: Curve) -> float:
-    """Bins with fewer rows are faint."""
+    """Return the number of rows below which a bin is faint."""
     return float(least_rows(np.array(sum(curve.count))))
 
 
@@ -124,7 +124,7 @@ def _row_text(rows: float) -> str:
 
 
 def radius(rows: float, most: float) -> float:
-    """The radius of a point, whose area grows linearly with its rows."""
+    """Return the radius of a point, which grows with the square root of the number of rows."""
     return _LEAST_RADIUS + (_MOST_RADIUS - _LEAST_RADIUS) * math.sqrt(rows / max(most, 1.0))
 
 
@@ -168,7 +168,7 @@ def headline_svg(headline: Headline, label: str) -> Markup:
                 ("accuracy", headline.accuracy, "bar reference"),
             )
         ):
-            y, value = 4.4 - 2.4 * place - half, pair[place]  # the pairs are apart
+            y, value = 4.4 - 2.4 * place - half, pair[place]  # a gap separates both pairs of bars
             height = plane.up(y - 0.5) + 4
             parts += [
                 rectangle(plane, (0.0, value), (y - 0.85, y - 0.15), kind),
@@ -210,7 +210,7 @@ def ks_svg(graph: KsGraph, label: str) -> Markup:
 
 
 def decomposition_svg(parts: Decomposition, label: str) -> Markup:
-    """A score as calibration and refinement; a negative calibration part has no bar."""
+    """Draw a score as calibration plus refinement. A negative calibration part has no bar."""
     most = max(sum(map(abs, pair)) for pair in (parts.before, parts.after))
     plane = Plane(WIDTH, 190, (0.0, ceiling(most or 1.0)), (0.0, 2.0))
     bars: list[Markup] = []
@@ -260,6 +260,6 @@ def _row_plane(x: tuple[float, float], y: tuple[float, float], height: float = 3
 
 
 def _row_chart(plane: Plane, parts: Sequence[Markup]) -> Markup:
-    """A small chart; the numbers are next to it, so screen readers skip it."""
+    """Draw a small chart. Screen readers skip the chart, because its numbers are in the table."""
     box = f"0 0 {plane.width:g} {plane.height:g}"
     return tag("svg", *parts, viewBox=box, class_="row-chart", aria_hidden="true")

@@ -53,7 +53,7 @@ class Findings:
 def evaluate_rows(
     rows: ReportRows, predicted: Sample, fits: Fits, request: Request, names: Sequence[str]
 ) -> tuple[Findings, DrawnRows]:
-    """The results for all predicted rows, and the rows that are drawn."""
+    """Return the results for all predicted rows, and the drawn rows."""
     rule = _SumRule(fits.predictor.fold_of, fits.n_folds, request.n_bins, rows.places)
     *accumulators, losses, columns, weight, drawn = predicted.sum_chunks(rule.sums)
     before = rows.sample.transformed(partial(as_proba, inputs=request.inputs))
@@ -111,11 +111,11 @@ class _SumRule(NamedTuple):
 
 
 def _columns_of(rows: DrawnRows, losses: Sequence[FloatArray]) -> FloatArray:
-    """Columns whose means and variances are needed, each before and after.
+    """Return columns whose means and variances are needed, each before and after calibration.
 
     The first column is zero, because `LossMoments` are moments of differences from the first
-    column. The others are confidence minus outcome, the variance of the outcome that the confidence
-    implies, and losses.
+    column. The other columns are confidence minus outcome, the variance of the outcome that the
+    confidence implies, and losses.
     """
     confidence = [proba.max(axis=1) for proba in rows.both]
     is_correct = [proba.argmax(axis=1) == rows.y for proba in rows.both]
@@ -140,7 +140,7 @@ def _intervals(
 
 
 def _confidence_path(sample: Sample) -> tuple[KsPath, float | None]:
-    """The KS graph, and the share of the rows in the fullest cell if rows are counted in cells."""
+    """Return the KS graph, and the share of rows in the fullest cell if rows are in cells."""
     claim = next(iter(sample.claims(as_notion("confidence"))))
     if claim.ends is None:
         return ks_path(claim), None

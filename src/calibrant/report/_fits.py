@@ -1,5 +1,6 @@
-"""The fits of a report: one on all rows, which is described, and one per fold, which predicts
-held-out rows.
+"""The fits of a report.
+
+The report describes a fit on all rows. A fit per fold predicts the held-out rows of the fold.
 """
 
 from __future__ import annotations
@@ -73,8 +74,9 @@ def after_of(chunk: ArraySample) -> ArraySample:
 class Fits:
     """The fitted calibrator, and the fits that predict held-out rows.
 
-    ``class_weights`` are those of the training rows. ``notes`` are warnings about the fits.
-    ``chunked_note`` describes differences of a fit to chunked rows.
+    ``class_weights`` are the sums of the weights of the training rows per class. ``notes`` are
+    warnings about the fits. ``chunked_note`` describes how a fit on chunked rows differs from a fit
+    in memory.
     """
 
     model: Any
@@ -106,7 +108,8 @@ def fit_rows(rows: ReportRows, training: ReportRows | None, request: Request) ->
         fold_fits = predictor.fits
     else:
         predictor, fold_fits = Predictor([model], first_fold, inputs), []
-    # Convergence is read from the fits: catching warnings would change the filters of all threads.
+    # Convergence is read from the fits, because catching warnings changes the filters of all
+    # threads.
     owner = type(calibrator).__name__
     notes = convergence_note(owner, [model]), convergence_note(owner, fold_fits, "folds")
     return Fits(
@@ -146,7 +149,7 @@ def check_calibration(calibration: tuple[Any, ...], labels: AnyArray, inputs: st
     if len(calibration) not in (2, 3):
         raise ValueError(
             "calibration must be (scores, labels) or (scores, labels, weights), got a sequence of "
-            f"length {len(calibration)}."
+            f"length {len(calibration)}. Pass calibration=(scores, labels)."
         )
     scores, y, *weights = calibration
     shape: tuple[int, ...] = getattr(scores, "shape", ())

@@ -83,18 +83,20 @@ COLUMNS = {
     "Statistic before": "Test statistic of the original probabilities.",
     "Expected before": "Mean of the statistic if the original probabilities were calibrated.",
     "Statistic after": "Test statistic of the calibrated probabilities.",
-    "Expected after": "Mean of the statistic if the calibrated probabilities were exact.",
+    "Expected after": "Mean of the statistic if the calibrated probabilities had no remaining "
+    "miscalibration.",
     "p-value before": "Probability of a statistic at least this large if the original "
     "probabilities were calibrated. The p-value is adjusted for the number of tests (Holm).",
-    "p-value after": "Probability of a statistic at least this large if the probabilities after "
-    "calibration were exact. The p-value is adjusted for the number of tests (Holm).",
-    "Null hypothesis": "Hypothesis that a small p-value rejects. A p-value is exact, valid in "
-    "finite samples (never too small), asymptotic (for many rows) or heuristic.",
+    "p-value after": "Probability of a statistic at least this large if the calibrated "
+    "probabilities had no remaining miscalibration. The p-value is adjusted for the number of "
+    "tests (Holm).",
+    "Null hypothesis": "Hypothesis that a test with a small p-value rejects. A p-value is exact, "
+    "valid in finite samples (never too small), asymptotic (for many rows) or heuristic.",
     "Error rate of answers": "Largest share of wrong predictions among the answered rows.",
-    "Answered before": "Largest share of rows, the most confident ones, that are proved to have at "
-    "most this error rate before calibration.",
-    "Answered after": "Largest share of rows, the most confident ones, that are proved to have at "
-    "most this error rate after calibration.",
+    "Answered before": "Largest share of rows that can be answered with a proved error rate of at "
+    "most this size, before calibration. The rows with the highest confidence are answered.",
+    "Answered after": "Largest share of rows that can be answered with a proved error rate of at "
+    "most this size, after calibration. The rows with the highest confidence are answered.",
     "Predicted class": "Class that the guaranteed calibrator predicts.",
     "Probability": "Probability that the guaranteed calibrator reports for this class.",
     "Group": "Value of the group columns.",
@@ -118,16 +120,17 @@ GENERAL = {
     "Held-out rows": "Rows that were not used to fit the calibrator that predicts them.",
     "Cross-fitting": "The rows are split into folds, and each fold is predicted by a calibrator "
     "that was fitted on the other folds.",
-    "Calibration (of log-loss)": "Part of the log-loss that cross-fitted structured scaling "
-    "removes. Sampling noise can make this part negative.",
-    "Refinement": "Part of the log-loss that remains after cross-fitted structured scaling.",
+    "Calibration (of log-loss)": "Part of the log-loss that a cross-fitted calibrator (structured "
+    "scaling) removes. Sampling noise can make this part negative.",
+    "Refinement": "Part of the log-loss that remains after this cross-fitted calibrator "
+    "(structured scaling).",
     "95% CI": "95% confidence interval.",
 }
 """Terms that every report uses."""
 
 
 def glossary(report: Report) -> tuple[tuple[str, str], ...]:
-    """The terms of a report with their explanations, in the order of its sections."""
+    """Return the terms of a report with their explanations, in the order of its sections."""
     terms = dict(GENERAL)
     terms |= {row.title: MEASURES[row.name] for row in report.metrics}
     terms |= {test.title: TESTS[test.name] for test in report.tests}

@@ -12,10 +12,10 @@ from calibrant.report._markup import Markup
 from calibrant.report._svg import WIDTH, ceiling, point, ticks
 
 MOST_DRAWN = 40
-"""Largest number of rows of the forest plot, about a page."""
+"""Maximum number of groups in the forest plot, which then fills about one page."""
 
 MOST_CURVES = 12
-"""Largest number of small reliability diagrams; groups with the most rows are drawn."""
+"""Maximum number of small reliability diagrams. Only the groups with the most rows are drawn."""
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM, _ROW = WIDTH, 206, 24, 30, 46, 30
 _LONGEST_NAME = 21
@@ -23,7 +23,7 @@ _SIZE, _MARGIN = 200, 38
 
 
 def forest_svg(note: GroupNote) -> Markup:
-    """Gap of each group with its interval, before and after calibration."""
+    """Draw the gap of each group with its interval, before and after calibration."""
     charts = note.charts[:MOST_DRAWN]
     ends = [
         abs(value)
@@ -46,7 +46,7 @@ def forest_svg(note: GroupNote) -> Markup:
         _forest_row(chart, _TOP + _ROW * (number + 0.5), across)
         for number, chart in enumerate(charts)
     )
-    label = "Forest plot. Gap of each group with its interval, before and after calibration."
+    label = "Forest plot of the gap of each group with its interval, before and after calibration."
     return Markup(
         f'<svg viewBox="0 0 {_WIDTH} {bottom + _BOTTOM}" role="img" aria-label="{label}">'
         f'<path class="grid" d="{grid}"/><path class="calibrated" '
@@ -96,7 +96,7 @@ def _short(name: str) -> str:
 
 
 def curve_svgs(charts: Sequence[GroupCharts]) -> Iterator[tuple[str, Markup]]:
-    """Name and small reliability diagram of the groups with the most rows."""
+    """Yield name and small reliability diagram of the groups with the most rows."""
     largest = sorted(charts, key=lambda chart: -sum(chart.before.count))[:MOST_CURVES]
     for chart in charts:
         if chart in largest:

@@ -16,15 +16,16 @@ HEADER = ("Group", "Rows", "Accuracy", "Gap before", "Gap after", "Finding after
 
 _LEVEL = 0.95
 _CURVE_BINS = 8
-"""Bins of the small reliability diagrams; groups have fewer rows than the whole data."""
+"""Number of bins of the small reliability diagrams, which have few rows."""
 
 
 def group_note(
     before: Sample, after: Sample, names: tuple[str, ...], n_bins: int, min_rows: float = 0
 ) -> GroupNote:
-    """Mean confidence minus accuracy of each group with intervals, before and after, and charts.
+    """Return the gap of each group with intervals and charts, before and after calibration.
 
-    The columns of the samples define the groups. ``names`` are the names of these columns.
+    A gap is mean confidence minus accuracy. The columns of the samples define the groups.
+    ``names`` are the names of these columns.
     """
     samples = before, after
     pair = [
@@ -40,14 +41,19 @@ def group_note(
         f"{_finding(*pair)} {pair[1].note(with_test=False)}".lstrip(),
         pair[1].gap_title,
         tuple(
-            GroupCharts(old.name, _estimate(old), _estimate(new), *(c[old.name] for c in curves))
-            for old, new in groups
+            GroupCharts(
+                first.name,
+                _estimate(first),
+                _estimate(second),
+                *(curve[first.name] for curve in curves),
+            )
+            for first, second in groups
         ),
     )
 
 
 def _finding(before: GroupedEvaluation, after: GroupedEvaluation) -> str:
-    """Conclusions of the test that no group differs; empty without a test."""
+    """Return the conclusions of the test that no group differs, or an empty text."""
     if before.difference is None or after.difference is None:
         return ""
     return (
@@ -59,7 +65,10 @@ def _finding(before: GroupedEvaluation, after: GroupedEvaluation) -> str:
 def _curves(
     sample: Sample, names: tuple[str, ...], groups: GroupedEvaluation
 ) -> Iterator[tuple[str, Curve]]:
-    """Reliability curve of each group: of the confidence, or of the second of two classes."""
+    """Yield the reliability curve of each group.
+
+    The curve is for the confidence, or for the second class if there are two classes.
+    """
     _, accumulators = sum_groups(sample, names, "proba", _CURVE_BINS, 0)
     for name, accumulator in accumulators.items():
         sums = accumulator._sums
@@ -74,13 +83,13 @@ def _estimate(group: GroupEvaluation) -> Estimate:
 
 
 def order_columns(columns: dict[str, Any], model: Any) -> dict[str, Any]:
-    """Group columns, those that a fitted model distinguishes first, in the order of its fit."""
+    """Order group columns: first the columns of a fitted model, then the others."""
     first = () if model is None else vars(model).get("by_", ())
     absent = [name for name in first if name not in columns]
     if absent:
         raise ValueError(
-            f"The model was fitted with groups by {', '.join(first)}, but by has no column "
-            f"{absent[0]!r}. Pass by=frame[{list(first)!r}]."
+            f"The model was fitted with groups by {', '.join(first)}, but the argument by has no "
+            f"column {absent[0]!r}. Pass by=frame[{list(first)!r}]."
         )
     return {name: columns[name] for name in (*first, *columns)}
 

@@ -32,16 +32,16 @@ def how_sentences(case: Case, original: Sample) -> tuple[str, ...]:
     request = case.request
     sentences = (
         _how_fitted(case),
-        f"ECE and MCE use {request.n_bins} bins of equal width; L2 errors use quantile bins. If "
-        "several classes share the highest probability, the predicted class is the one in the "
+        f"ECE and MCE use {request.n_bins} bins of equal width, and L2 errors use quantile bins. "
+        "If several classes share the highest probability, the predicted class is the one in the "
         "leftmost column.",
         _how_many_tested(case),
         f"Tests use {request.n_resamples:,} resamples with seed {request.seed}. P-values are "
         "adjusted for the number of tests (Holm). The reduction in log-loss is the mean of paired "
         "differences over rows. The confidence interval of the reduction is asymptotic.",
         "" if case.fits.is_held_out else _HEURISTIC,
-        "The calibration part of the log-loss is the reduction by cross-fitted structured scaling. "
-        "Refinement is the remaining log-loss.",
+        "The calibration part of the log-loss is the reduction by a cross-fitted calibrator "
+        "(structured scaling). Refinement is the remaining log-loss.",
         "" if request.is_fitted else _GUARANTEE,
         _how_to_write(case.fits.model),
         *weight_sentences(original),
@@ -78,7 +78,10 @@ def _how_many_tested(case: Case) -> str:
     n_tested = len(case.tested.y)
     if n_tested == len(case.drawn.y):
         return ""
-    return f"Tests and decomposition use {n_tested:,} rows, drawn at random."
+    return (
+        "Tests, decomposition, two-bin error, cutoff error and proved shares of answered rows use "
+        f"{n_tested:,} rows, drawn at random."
+    )
 
 
 def _how_to_write(model: Any) -> str:
@@ -94,15 +97,15 @@ def _how_chunked(case: Case) -> tuple[str, ...]:
     if case.has_all_rows:
         return ()
     before, after = case.findings.cell_shares
-    folds = "" if case.fits.is_held_out else " Folds alternate about every 60 rows."
+    folds = "" if case.fits.is_held_out else " The fold changes about every 60 rows."
     return (
         "The rows were read in several passes and not kept. Accuracy, log-loss, Brier score, ECE, "
         "MCE, the reduction in log-loss, the reliability diagrams and the errors of classes use "
         f"all rows.{folds}",
-        "The KS error is computed from rows that are counted in cells of similar confidence. It is "
-        f"too small by at most {before:.1e} before and {after:.1e} after calibration, the largest "
-        "share of rows in a cell.",
-        "L2 errors, the guarantee, risk and coverage, two-bin and cutoff errors, and warnings "
-        f"about ties and zero probabilities use {len(case.drawn.y):,} rows, drawn at random. Tests "
-        "and decomposition use some of these rows.",
+        "The KS error is computed from rows that are counted in cells of similar confidence. The "
+        f"KS error is too small by at most {before:.1e} before and {after:.1e} after calibration. "
+        "These numbers are the largest shares of rows in a cell.",
+        "L2 errors, the guarantee, risk and coverage, and warnings about ties and zero "
+        f"probabilities use {len(case.drawn.y):,} rows, drawn at random. Tests, decomposition, "
+        "two-bin error, cutoff error and proved shares of answered rows use some of these rows.",
     )

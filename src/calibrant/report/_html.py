@@ -67,11 +67,11 @@ _FOREST_CAPTION = (
 _CURVES_TITLE = "Reliability of each group: observed frequency by predicted probability"
 
 MOST_DRAWN = 12
-"""Largest number of diagrams of a type of calibration with one diagram per class."""
+"""Maximum number of diagrams of a type of calibration with one diagram per class."""
 
 
 def to_html(report: Report) -> str:
-    """Return a report as a self-contained HTML page, which loads no other files.
+    """Return a report as a self-contained HTML page.
 
     See Also
     --------
@@ -162,8 +162,8 @@ def _left_out(report: Report) -> Markup:
         return Markup("")
     return tag(
         "p",
-        f"Only the {MOST_DRAWN} classes with the largest errors of {report.n_classes:,} classes "
-        "are drawn. The table below lists all classes.",
+        f"The diagrams show the {MOST_DRAWN} classes with the largest errors, out of "
+        f"{report.n_classes:,} classes. The table below lists all classes.",
         class_="hint",
     )
 
@@ -173,7 +173,7 @@ def _classes_left_out(report: Report) -> Markup:
         return Markup("")
     return tag(
         "p",
-        "Classes with the largest errors come first. The printed page has the first "
+        "Classes with the largest errors come first. The printed page lists only the first "
         f"{MOST_PRINTED} of {report.n_classes:,} classes.",
         class_="hint",
     )

@@ -1,6 +1,7 @@
 """HTML with automatic escaping: everything that is not `Markup` is escaped.
 
-The package has no template engine among its dependencies. `docs/architecture.md` states why.
+The package has no template engine among its dependencies. `docs/development/architecture.md` states
+why.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ class Markup(str):
 
 
 def as_markup(value: object) -> Markup:
-    """Markup as it is; other values as text without tags, control characters and line breaks."""
+    """Return markup unchanged, and escape other values.
+
+    The escaped text has no tags, control characters and line breaks.
+    """
     return value if isinstance(value, Markup) else Markup(_escaped(str(value)))
 
 
@@ -64,7 +68,7 @@ def _attribute(name: str, value: object) -> str:
 
 
 def fill_page(template: str, **values: object) -> str:
-    """Fill the ``$names`` of a template of this package; the style sheet is ``$css``."""
+    """Fill the ``$names`` of a template of this package. ``$css`` is the style sheet."""
     # Names are substituted once: a class may be called "$css".
     page = Template(read_page("templates", template))
     return page.substitute({name: as_markup(value) for name, value in values.items()}, css=style())

@@ -21,7 +21,7 @@ _LEAST_RESAMPLES = 50
 """Minimum number of resamples. With fewer, the ends of a 95% interval would be single resamples."""
 
 _BOOTSTRAP_SCORES = 2**25
-"""Largest total number of scores of all resamples. Large data have fewer resamples."""
+"""Maximum number of scores of all resamples together. Large data have fewer resamples."""
 
 _MEANS = ("accuracy", *SCORES)
 _NOTIONS = ("confidence", "class-wise", "top-label")
@@ -32,7 +32,7 @@ _NOTES = {
     "true probabilities",
     "cutoff_calibration_error": "Upper bound on the benefit per row from another threshold; "
     "biased upward",
-    "mce": "Largest difference in any bin; a bin with few rows can determine it",
+    "mce": "Largest difference in any bin; a bin with few rows can determine this maximum",
     "ks": "Largest cumulative difference; see the KS graph",
     "confidence_on_errors": "Only rows with an incorrect prediction",
     "doubt_on_correct": "Only rows with a correct prediction",
@@ -155,4 +155,4 @@ def _with_caution(note: str, pair: Sequence[inference.Interval]) -> str:
         return note
     reasons = dict.fromkeys(interval.note for interval in pair if interval.note)
     listed = "; ".join(reasons) or "too few rows"
-    return f"{note}. Its level is not guaranteed ({listed})"
+    return f"{note}. The level of the CI is not guaranteed ({listed})"

@@ -58,7 +58,7 @@ def monitor_page(monitor: CalibrationMonitor, name: str = "deployed model") -> s
 
 
 def _unbroken_dates(line: str) -> Markup:
-    """A sentence whose dates are not broken at their hyphens."""
+    """Return a sentence whose dates are not broken at their hyphens."""
     parts = _DATE.split(line)
     return joined(
         tag("span", part, class_="date") if _DATE.fullmatch(part) else as_markup(part)
@@ -67,7 +67,7 @@ def _unbroken_dates(line: str) -> Markup:
 
 
 def _facts(monitor: CalibrationMonitor) -> Markup:
-    """Rows, updates and their dates, for the header."""
+    """Return the numbers of rows and updates, and the first and last update, for the header."""
     history = monitor.history
     facts = {"Labeled rows": f"{monitor.n_rows:,}", "Updates": f"{len(history):,}"}
     if history:
@@ -76,17 +76,17 @@ def _facts(monitor: CalibrationMonitor) -> Markup:
 
 
 def _gap_hint(monitor: CalibrationMonitor, tolerance: float) -> str:
-    """How to read the chart of the gap."""
+    """Explain how to read the chart of the gap."""
     band = f" The gray band is the tolerance of {tolerance:g}." if tolerance else ""
     start = (
         "Each point is the mean predicted probability minus the observed frequency of all rows "
-        "until an update, because the rows have weights. Lines are 95% confidence intervals that "
+        "up to an update, because the rows have weights. Lines are 95% confidence intervals that "
         "are valid at all times."
         if has_weights(monitor)
         else "Each point is the mean predicted probability minus the observed frequency in one "
         "period. Lines are 95% confidence intervals of single periods (Hoeffding)."
     )
-    return f"{start}{band} Above zero, the predicted probabilities are too high."
+    return f"{start}{band} A point above zero suggests that predicted probabilities are too high."
 
 
 def _marked(monitor: CalibrationMonitor, false_alarm: float) -> str:
@@ -99,7 +99,7 @@ def _marked(monitor: CalibrationMonitor, false_alarm: float) -> str:
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
-    """A table of text; marks are colored as alarms, and phones show a card per row."""
+    """Return a table of text. Marks have the color of alarms, and phones show a card per row."""
     head = tag("tr", *(tag("th", title, scope="col", class_=_kind(title)) for title in titles))
     body = [
         tag("tr", tag("th", first, scope="row"), *map(_cell, titles[1:], cells))
@@ -114,7 +114,7 @@ def _cell(title: str, text: str) -> Markup:
 
 
 def _kind(title: str) -> str | None:
-    """The class of a column; numbers are aligned at their right ends."""
+    """Return the CSS class of a column. Numbers are aligned to the right."""
     return None if title in ("Name", "Mark", "Update", "Status") else "number"
 
 

@@ -16,14 +16,14 @@ from calibrant.report._markup import Markup, joined, tag
 from calibrant.report._svg import WIDTH, Plane, ceiling, frame, line, named_ticks, point, text
 
 _LETTER = 8.6
-"""Width of a letter of a label on a phone, where text is largest."""
+"""Width of a letter of a label on a phone, which has the largest text."""
 
 _LONGEST = 12
-"""Most letters of the name of an update at the axis."""
+"""Maximum number of letters of the name of an update at the axis."""
 
 
 class _Size(NamedTuple):
-    """A size of a chart: its CSS class, width, height, and the most periods that it shows."""
+    """Size of a chart: CSS class, width, height, and maximum number of periods."""
 
     kind: str
     width: float
@@ -35,7 +35,7 @@ _SIZES = (_Size("wide", 1080.0, 280.0, 80), _Size("narrow", WIDTH, 300.0, 30))
 
 
 def evidence_charts(history: Sequence[MonitorEntry], threshold: float) -> Markup:
-    """The log e-value after each update, with the threshold and the first alarm."""
+    """Draw the log e-value after each update, with the threshold and the first alarm."""
     values = [entry.nats for entry in history]
     low, high = min([*values, 0.0]), max([*values, threshold])
     y = (0.0 if low > -0.02 * high else -ceiling(-low), ceiling(1.08 * high))
@@ -63,7 +63,7 @@ def evidence_charts(history: Sequence[MonitorEntry], threshold: float) -> Markup
 def _evidence_point(
     plane: Plane, place: tuple[int, float], entry: MonitorEntry, size: _Size
 ) -> Markup:
-    """A point with its tooltip; of many updates only those with an alarm have one."""
+    """Draw a point with its tooltip. If there are many updates, only alarms have a point."""
     if plane.x[1] > size.most and not entry.alarm:
         return Markup("")
     x, y = plane.across(place[0]), plane.up(place[1])
@@ -72,7 +72,7 @@ def _evidence_point(
 
 
 def gap_charts(monitor: CalibrationMonitor, tolerance: float) -> Markup:
-    """The gap of each period with its interval, and the tolerance around zero."""
+    """Draw the gap of each period with its interval, and the tolerance around zero."""
     gaps_of = cumulative_gaps if has_weights(monitor) else period_gaps
 
     def draw(size: _Size) -> Markup:
@@ -97,7 +97,7 @@ def gap_charts(monitor: CalibrationMonitor, tolerance: float) -> Markup:
 
 
 def _period_mark(plane: Plane, period: PeriodGap, tolerance: float) -> Markup:
-    """A point with its interval, in the color of alarms if the interval excludes the tolerance."""
+    """Draw a point with its interval, in the color of alarms if no tolerated gap is in it."""
     is_beyond = period.low > tolerance or period.high < -tolerance
     x = plane.across(period.place)
     ends = format_interval(period.low, period.high, signed=True)
@@ -141,14 +141,14 @@ def _limit_text(plane: Plane, threshold: float) -> Markup:
 
 
 def _alarm_mark(plane: Plane, history: Sequence[MonitorEntry]) -> Markup:
-    """A line at the first alarm since the last reset, with its name above the chart."""
+    """Draw a line at the first alarm since the last reset, with the name of the update."""
     now = entries_since_reset(history)
     alarms = [i for i, entry in enumerate(now, start=len(history) - len(now)) if entry.alarm]
     if not alarms:
         return Markup("")
     x, name = plane.across(alarms[0]), f"alarm: {_short(history[alarms[0]].when)}"
     mark = Markup(f'<path class="alarm" d="M{x:.1f} {plane.top:g}V{plane.floor:g}"/>')
-    # Above the line, unless the name would leave the chart or meet the numbers of the axis.
+    # The name is centered on the line, unless it would leave the chart or overlap the axis.
     half = _LETTER * len(name) / 2
     middle = min(max(x, plane.left + half), plane.width - half)
     label = text(middle, plane.top - 9, name, "middle", class_="alarm-text")

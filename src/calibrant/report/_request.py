@@ -48,7 +48,7 @@ def choose_calibrator(calibrator: Any, method: str | None) -> tuple[Any, str]:
 
 
 def check_model(model: Any, inputs: str, calibrator: Any, calibration: Any) -> None:
-    """Raise if ``model`` is not fitted, has other inputs, or is combined with options of a fit."""
+    """Raise if ``model`` is not fitted, expects other inputs, or if options of a fit are passed."""
     if calibrator is not None or calibration is not None:
         raise ValueError(
             "model is a fitted calibrator, so calibrator and calibration do not apply. Pass only "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 RISK_COLUMNS = ("Error rate of answers", "Answered before", "Answered after")
-"""Labels of the columns of its table; `calibrant.report._glossary` explains them."""
+"""Labels of the columns of the table, which `calibrant.report._glossary` explains."""
 
 
 @dataclass(frozen=True)
 class RiskCurve:
-    """Error rate of the most confident rows by their share, and upper bounds at some shares."""
+    """Error rate of the most confident rows by share of rows, and upper bounds at some shares."""
 
     coverage: tuple[float, ...]
     risk: tuple[float, ...]

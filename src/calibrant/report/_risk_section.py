@@ -13,12 +13,12 @@ from calibrant.report._tables import head, number, table
 _WHEN = ("before", "after")
 
 _SHOWN_COVERAGE = 0.1
-"""Bounds at a lower share of rows do not determine the height of a chart. They belong to few rows,
-so they are much higher than the others."""
+"""Bounds at a lower share of rows do not determine the height of a chart. These bounds are much
+higher than the others, because they are for few rows."""
 
 
 def risk_section(report: Report) -> Markup:
-    """The chart and the table, or why there are none."""
+    """Return the chart and the table, or the reason why there are none."""
     curves, sentence = report.selective, risk_sentence(report)
     if curves is None:
         return tag("p", sentence)
@@ -41,7 +41,7 @@ def _proved_table(curves: RiskCoverage) -> Markup:
 
 
 def risk_svg(curves: RiskCoverage, label: str) -> Markup:
-    """Error rate of the most confident rows by their share, with upper bounds as points."""
+    """Draw the error rate of the most confident rows by share, with upper bounds as points."""
     both = {when: getattr(curves, when) for when in _WHEN}
     most = max(_height(curve) for curve in both.values())
     plane = Plane(WIDTH, 300, (0.0, 1.0), (0.0, min(1.0, ceiling(most))))
@@ -54,7 +54,7 @@ def risk_svg(curves: RiskCoverage, label: str) -> Markup:
 
 
 def _height(curve: RiskCurve) -> float:
-    """Highest error rate, or bound of more than a few rows."""
+    """Return the highest error rate or bound, without bounds for few rows."""
     pairs = zip(curve.bound_coverage, curve.bound, strict=True)
     bounds = [bound for coverage, bound in pairs if coverage >= _SHOWN_COVERAGE]
     return max(*curve.risk, *bounds, 0.01)

@@ -1,4 +1,4 @@
-"""The rows of a report: how they are assigned to folds, and which of them are drawn.
+"""Assign the rows of a report to folds, and draw rows at random.
 
 Most numbers of a report are sums over all rows. Tests, debiased errors and the guarantee need the
 rows themselves. These methods use all rows if the rows are in memory, else some rows that are drawn
@@ -21,7 +21,7 @@ from calibrant._kernels.simplex import is_unit
 from calibrant._typing import FloatArray, IntArray
 
 _DRAWN_SCORES = WORK_MEMORY // 2
-"""Largest number of scores of the drawn rows, which is the size of one chunk of a file."""
+"""Maximum number of scores of the drawn rows, which is the size of one chunk of a file."""
 
 FoldOf = Callable[[ArraySample], IntArray]
 """The fold that holds out each row of a chunk."""
@@ -81,7 +81,7 @@ def read_rows(sample: Sample, seed: int) -> ReportRows:
 
 def _folds_by_content(rows: ArraySample, cv: int, seed: int) -> Folds:
     weight, number = rows.weight, np.empty(len(rows.y), dtype=np.intp)
-    # With weights, a row with weight 2 could be split between two folds, so all weights are 1 here.
+    # The folds ignore weights, because a row with weight 2 could be split between two folds.
     folds = as_folds(cv, np.asarray(rows.u), rows.y, np.ones(len(rows.y)), seed)
     for place, fold in enumerate(folds):
         number[fold.held_out] = place

@@ -1,4 +1,4 @@
-"""Risk-coverage curves of a report: which rows can be answered at which error rate."""
+"""Risk-coverage curves of a report, and the share of rows that can be answered per error rate."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LEVEL = 0.9
 """Probability that all bounds of a curve hold, as in `calibrant.inference.risk_coverage`."""
 
 _LINE_POINTS = 200
-"""Points of a line, more than a reader can distinguish."""
+"""Number of points of a line, more than a reader can distinguish."""
 
 
 def risk_coverage_of(case: Case) -> RiskCoverage | None:
-    """The curves before and after calibration; None for weighted rows, whose bounds do not hold.
+    """Return the curves before and after calibration, or None for weighted rows.
 
-    After cross-fitting the bounds are heuristic, because the label of a row was used to fit the
-    calibrators that predict other rows.
+    The bounds do not hold for weighted rows. After cross-fitting, the bounds are heuristic, because
+    the label of a row was used to fit the calibrators that predict other rows.
     """
     rows = case.drawn
     if rows.sample_weight is not None:
@@ -38,22 +38,22 @@ def risk_coverage_of(case: Case) -> RiskCoverage | None:
 
 
 def _proved_shares(proba: FloatArray, y: IntArray, seed: int) -> list[float]:
-    """Share of rows that `SelectiveClassifier` answers at each error rate.
+    """Return the share of rows that `SelectiveClassifier` answers at each error rate.
 
-    Each rate has an equal part of the error probability, so all of them hold jointly. A single
-    error rate is proved for more rows than by the bounds of the curve, which hold at 16 points.
+    Each rate gets an equal part of the error probability, so all rates hold jointly. These shares
+    are larger than the shares at the bounds of the curve, which hold jointly at 16 points.
     """
     confidence, errors = proba.max(axis=1), (proba.argmax(axis=1) != y).astype(np.float64)
     delta = (1.0 - _LEVEL) / len(RISKS)
-    found = (
+    thresholds = (
         find_threshold(confidence, errors, risk, delta, np.random.default_rng(seed))
         for risk in RISKS
     )
-    return [threshold.n_answered / len(y) for threshold in found]
+    return [threshold.n_answered / len(y) for threshold in thresholds]
 
 
 def _drawn(curve: RiskCoverageCurve) -> RiskCurve:
-    """The numbers that are drawn; the line begins with the first bound."""
+    """Return the numbers of a curve. The line begins at the first bound."""
     first = curve.coverage[0]
     coverage = np.linspace(first, 1.0, _LINE_POINTS)
     rows = coverage * curve.path.total

@@ -1,4 +1,4 @@
-"""Sentences of a report: the verdict, the warnings, and sentences that all formats share."""
+"""Sentences of a report: the verdict, the warnings, and the sentences of all formats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_GUARANTEE = (
     "bin are needed."
 )
 
-_WEIGHTED = "There is no guarantee for weighted rows, because its proof counts rows."
+_WEIGHTED = "There is no guarantee, because its proof requires rows without weights."
 
 FEW_ROWS = 20
 """Number of rows below which the figures of a class are not reliable."""
@@ -42,25 +42,24 @@ _OVERCONFIDENT = 0.01
 
 
 def verdict(
-    before: Evaluation, gap: Interval, gain: Gain, method: str, last: str = ""
+    before: Evaluation, gap: Interval, gain: Gain, method: str, error_sentence: str = ""
 ) -> tuple[str, str]:
     """Describe the effect of calibration as "good", "mixed" or "bad", and in sentences.
 
-    ``gap`` is confidence minus accuracy. ``last`` is the sentence about remaining or possible
-    errors.
+    ``gap`` is confidence minus accuracy. ``error_sentence`` is about remaining or possible errors.
     """
-    sentences = [_state(before, gap), gain_sentence(gain, method), last]
+    sentences = [_state(before, gap), gain_sentence(gain, method), error_sentence]
     return gain.conclusion, " ".join(filter(None, sentences))
 
 
 def gain_sentence(gain: Gain, method: str) -> str:
-    """State the change of the log-loss of held-out rows, the only figure of the improvement."""
+    """State the change of the log-loss of held-out rows, with its confidence interval."""
     change = f"from {format_number(gain.before)} to {format_number(gain.after)} on held-out rows"
     if gain.conclusion == "mixed":
         # Round small reductions, because 0.00001 nats would be shown in scientific notation.
         reduction = 0.0 if abs(gain.gain) < _NEGLIGIBLE else gain.gain
         return (
-            f"It is uncertain whether calibration by {method} reduces log-loss, which changes "
+            f"It is uncertain whether calibration by {method} reduces log-loss. Log-loss changes "
             f"{change} (reduction {format_number(reduction, signed=True)}, "
             f"{format_percent(gain.level)} CI {format_interval(gain.low, gain.high, signed=True)})."
         )
@@ -76,7 +75,7 @@ def remaining(gap: Interval, tests: Sequence[CheckRow], *, is_held_out: bool) ->
     """Return whether miscalibration was detected after calibration, and a sentence about it.
 
     ``gap`` is confidence minus accuracy after calibration. Tests count only for rows that no fit
-    has used, because tests after cross-fitting miss most of the remaining error.
+    has used, because tests after cross-fitting miss most remaining errors.
     """
     if is_beyond(gap):
         kind = "overconfident" if gap.estimate > 0 else "underconfident"
@@ -85,7 +84,7 @@ def remaining(gap: Interval, tests: Sequence[CheckRow], *, is_held_out: bool) ->
     if not is_held_out:
         return False, (
             "Tests on cross-fitted rows cannot show whether miscalibration remains. Fit on "
-            "separate rows to test this."
+            "separate rows to test for remaining miscalibration."
         )
     if not shows_rest(tests):
         return False, "No remaining miscalibration was detected."
@@ -121,7 +120,7 @@ def _state(before: Evaluation, gap: Interval) -> str:
     )
     if is_beyond(gap):
         return f"{'Overconfident' if gap.estimate > 0 else 'Underconfident'}: {numbers}."
-    return f"No over- or underconfidence on average was detected: {numbers}."
+    return f"No average over- or underconfidence was detected: {numbers}."
 
 
 def cautions(
@@ -132,10 +131,10 @@ def cautions(
     shift: tuple[FloatArray, FloatArray],
     fit_notes: Sequence[str],
 ) -> tuple[str, ...]:
-    """Warnings of a report.
+    """Return the warnings of a report.
 
-    ``class_weights`` are the numbers of calibration rows per class, and ``shift`` two label counts
-    to compare.
+    ``class_weights`` are the numbers of calibration rows per class. ``shift`` is a pair of label
+    counts to compare.
     """
     warnings = [
         _missing_classes(class_weights, classes),
@@ -152,8 +151,8 @@ def _missing_classes(class_weights: FloatArray, classes: Sequence[str]) -> str |
     if not missing:
         return None
     return (
-        f"Classes without calibration rows: {shortened(missing)}. Their calibrated probabilities "
-        "cannot be checked."
+        f"Classes without calibration rows: {shortened(missing)}. The calibrated probabilities of "
+        "these classes cannot be checked."
     )
 
 
@@ -181,8 +180,8 @@ def _label_shift(fitted: FloatArray, evaluated: FloatArray) -> str | None:
     ):
         return None
     return (
-        "Label shift: class frequencies differ from those of the calibration rows. Use "
-        "calibrant.label_shift.adapt to account for it."
+        "Label shift: class frequencies differ significantly from those of the calibration rows. "
+        "Use calibrant.label_shift.adapt to account for label shift."
     )
 
 
@@ -193,7 +192,7 @@ def _ties(proba: FloatArray) -> str | None:
         return None
     return (
         f"Ties: {format_percent(share)} of the confidences are repeated values. Quantile bins "
-        "cannot split them."
+        "cannot split repeated values."
     )
 
 
@@ -209,7 +208,7 @@ def _zero_probabilities(proba: FloatArray, y: IntArray) -> str | None:
 
 
 def audit_facts(report: Report) -> tuple[tuple[str, str], ...]:
-    """What identifies a report: size, date, method, version, and the digest of the data."""
+    """Return the facts that identify a report, such as size, date and digest of the data."""
     facts = {
         "Rows": f"{report.n_samples:,.0f}",
         "Classes": f"{report.n_classes:,}",
@@ -222,7 +221,7 @@ def audit_facts(report: Report) -> tuple[tuple[str, str], ...]:
 
 
 def reduction_sentence(report: Report) -> str:
-    """The reduction in log-loss with its confidence interval, without negligible digits."""
+    """State the reduction in log-loss with its confidence interval."""
     reduction = report.headline.reduction
     value = 0.0 if abs(reduction.value) < _NEGLIGIBLE else reduction.value
     low, high = reduction.low or 0.0, reduction.high or 0.0
@@ -231,7 +230,7 @@ def reduction_sentence(report: Report) -> str:
 
 
 def diagram_sentence(report: Report) -> str:
-    """The finding of the large diagram, for its caption."""
+    """Describe the large diagram, for its caption."""
     row = next(row for row in report.metrics if row.name == "conf_ece")
     before, after = format_number(row.before.value), format_number(row.after.value)
     return (
@@ -241,7 +240,7 @@ def diagram_sentence(report: Report) -> str:
 
 
 def headline_sentence(report: Report) -> str:
-    """Mean confidence and accuracy in a sentence."""
+    """State mean confidence and accuracy, before and after calibration."""
     pairs = zip(report.headline.confidence, report.headline.accuracy, strict=True)
     before, after = (
         f"mean confidence {format_percent(confidence)} and accuracy {format_percent(accuracy)}"
@@ -274,10 +273,10 @@ def decomposition_sentence(report: Report) -> str:
 
 
 def risk_sentence(report: Report) -> str:
-    """The risk-coverage curves in sentences, or why there are none."""
+    """Describe the risk-coverage curves, or explain why there are none."""
     curves = report.selective
     if curves is None:
-        return "There are no bounds of the error rate for weighted rows, because they count rows."
+        return "There are no bounds of the error rate, because they require rows without weights."
     before, after = (_risk_at_half(curve) for curve in (curves.before, curves.after))
     caution = (
         " The bounds after calibration are heuristic, because the rows were cross-fitted."
@@ -296,7 +295,7 @@ def _risk_at_half(curve: RiskCurve) -> float:
 
 
 def null_sentence(test: CheckRow) -> str:
-    """The null hypothesis of a test, and the validity of its p-values."""
+    """State the null hypothesis of a test, and the validity of its p-values."""
     before, after = (
         "valid in finite samples" if guarantee == "finite-sample" else guarantee
         for guarantee in (test.guarantee, test.guarantee_after or test.guarantee)

@@ -1,7 +1,7 @@
 """Compute the content of a report from scores and labels.
 
-Rows in memory and chunked rows have the same pipeline: fit, predict held-out rows, sum over all
-rows, and draw rows for methods that need single rows. All rows in memory are drawn.
+Rows in memory and chunked rows have the same pipeline. It fits calibrators, predicts held-out rows,
+sums over all rows, and draws rows for methods that need single rows. All rows in memory are drawn.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def summarize(
         and not kept, except for some rows that are drawn at random. The report states which figures
         use all rows and which use drawn rows.
     calibrator : unfitted calibrator, optional
-        Calibrator to evaluate. By default `AutoCalibration`.
+        Calibrator to evaluate. The default is `AutoCalibration`.
     calibration : (scores, labels) or (scores, labels, weights), optional
         Rows to fit on. By default, the calibrator is cross-fitted, so every row is evaluated with a
         calibrator that was fitted on other rows.
@@ -91,13 +91,13 @@ def summarize(
         Kind of the scores.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, which are scaled to the effective number of rows (Kish). With
-        unequal weights, the report has no guarantee, no kernel test and no confidence intervals of
-        accuracy, log-loss and Brier score, because these methods resample single rows.
+        unequal weights, the report has no guarantee, no risk-coverage curves and no kernel test.
+        Accuracy, log-loss and Brier score then have no confidence intervals.
     classes : array-like of shape (K,), optional
         Labels of the score columns.
     method, name, command : str
-        Name of the calibrator (by default its class), name of the data, and the command that wrote
-        the report, if there is one.
+        Name of the calibrator, name of the data, and the command that wrote the report. The default
+        name of a calibrator is its class.
     cv : int
         Number of folds of cross-fitting.
     n_bins : int
@@ -121,12 +121,12 @@ def summarize(
     See Also
     --------
     calibrant.compare : Compare several calibrators by cross-validation.
-    calibrant.evaluate : Measures of one set of predictions.
+    calibrant.evaluate : Compute measures of one set of predictions.
     render : Write a report to a file.
 
     Notes
     -----
-    A report takes ``cv + 1`` fits of the calibrator, ten fits of structured scaling for the
+    A report requires ``cv + 1`` fits of the calibrator, ten fits of structured scaling for the
     decomposition, and the resampling of tests.
 
     Examples
@@ -235,7 +235,7 @@ def count_steps(n_folds: int) -> int:
 
 
 def _headline(findings: Findings) -> Headline:
-    """The figures of the first screen."""
+    """Return the figures at the top of the report."""
     accuracy = [evaluation.accuracy for evaluation in findings.evaluations]
     confidence = [a + gap.estimate for a, gap in zip(accuracy, findings.gaps, strict=True)]
     gain = findings.gain
@@ -253,10 +253,10 @@ def _conclude(case: Case, tests: Sequence[CheckRow], floor: DetectableNote) -> d
     is_held_out = case.fits.is_held_out
     has_rest, sentence = remaining(findings.gaps[1], tests, is_held_out=is_held_out)
     possible = possible_error(case.drawn, case.names)
-    last = sentence if gain.conclusion == "good" else ""
+    error_sentence = sentence if gain.conclusion == "good" else ""
     if gain.conclusion == "mixed" and not shows_error(tests):
-        last = f"{possible_sentence(possible)} {floor.text}"
-    effect, text = verdict(findings.evaluations[0], findings.gaps[0], gain, method, last)
+        error_sentence = f"{possible_sentence(possible)} {floor.text}"
+    effect, text = verdict(findings.evaluations[0], findings.gaps[0], gain, method, error_sentence)
     action, advice = advise(
         findings.n_samples, gain, tests, method, possible=possible.worst, has_rest=has_rest
     )

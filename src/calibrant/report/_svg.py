@@ -1,8 +1,8 @@
 """Primitives of the charts of reports and monitor pages, as inline SVG.
 
-Charts print and need no JavaScript. Their colors and font sizes come from the style of the page, so
-one drawing serves light and dark schemes, phones and paper. The viewBox of a chart is about as wide
-as a chart on the page, and margins have space for the larger text of phones.
+Charts can be printed and need no JavaScript. The style sheet of the page sets colors and font
+sizes, so the same chart works in light and dark schemes, on phones and on paper. The viewBox of a
+chart is about as wide as a chart on the page. Margins have space for the larger text of phones.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from calibrant.report._markup import Markup, as_markup, tag
 
 WIDTH = 480
-"""Width of most charts. A phone shows them at three quarters of their size, and report.css enlarges
-their text accordingly."""
+"""Width of most charts. A phone shows charts at three quarters of their size, and report.css
+enlarges their text accordingly."""
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 _LETTER = 9.6
-"""Width of a letter in a legend on paper, where text is largest."""
+"""Width of a letter in a legend on paper, which has the largest text."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Plane:
         return self.floor - (value - low) / (high - low) * (self.floor - self.top)
 
     def drawn(self, label: str, *parts: Markup, kind: str | None = None) -> Markup:
-        """The chart; screen readers read ``label``."""
+        """Return the chart. Screen readers read ``label``."""
         box = f"0 0 {self.width:g} {self.height:g}"
         return tag("svg", *parts, viewBox=box, role="img", aria_label=label, class_=kind)
 
@@ -74,7 +74,7 @@ def frame(
     rows: Sequence[tuple[float, str]] | None = None,
     drop: float = 17.0,
 ) -> Markup:
-    """Grid, tick labels and titles of the axes; ticks are pairs of a number and its text.
+    """Draw grid, tick labels and titles of the axes. Ticks are pairs of a number and its text.
 
     ``drop`` is the distance of the labels below the horizontal axis.
     """
@@ -100,7 +100,7 @@ def frame(
 
 
 def text(x: float, y: float, content: str, anchor: str | None = None, **more: str) -> Markup:
-    """A text at a point; ``anchor`` is "middle" or "end" if it does not start there."""
+    """Draw a text that starts at a point, or has its "middle" or "end" there (``anchor``)."""
     if more:
         return tag("text", content, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, **more)
     side = f' text-anchor="{anchor}"' if anchor else ""
@@ -149,7 +149,7 @@ def rectangle(
 
 
 def legend(plane: Plane, entries: Sequence[tuple[str, str]]) -> Markup:
-    """Marks and names in a line above the chart; the kind of a mark is its CSS class."""
+    """Draw marks and names in a line above the chart. The kind of a mark is its CSS class."""
     parts, x, y = [], plane.left + 6, 14.0
     for kind, name in entries:
         parts.append(_legend_mark(x, y, kind))
@@ -173,7 +173,7 @@ def named_ticks(low: float, high: float, n_ticks: int = 5) -> list[tuple[float, 
 
 
 def tick_text(value: float) -> str:
-    """A number at an axis; large numbers are abbreviated to fit next to the axis.
+    """Return the text of a number at an axis. Large numbers are abbreviated.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def tick_text(value: float) -> str:
 
 
 def ticks(low: float, high: float, n_ticks: int = 5) -> list[float]:
-    """About ``n_ticks`` round numbers between ``low`` and ``high``.
+    """Return about ``n_ticks`` round numbers between ``low`` and ``high``.
 
     Examples
     --------
@@ -199,12 +199,12 @@ def ticks(low: float, high: float, n_ticks: int = 5) -> list[float]:
 
 
 def _round_up(value: float) -> float:
-    """The next of 1, 2, 2.5, 5 times a power of ten."""
+    """Round up to 1, 2, 2.5 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(step for step in _STEPS if step * power >= value * (1 - 1e-9)) * power
 
 
 def ceiling(value: float) -> float:
-    """A round number of at least ``value``, for the end of an axis."""
+    """Return a round number of at least ``value``, for the end of an axis."""
     step = _round_up(value / 5)
     return math.ceil(value / step - 1e-9) * step

@@ -25,17 +25,18 @@ from calibrant.report._markup import Markup, joined, tag
 from calibrant.report._sentences import null_sentence
 
 MOST_PRINTED = 40
-"""Largest number of classes in the printed table, about a page; report.css has the same number."""
+"""Maximum number of classes in the printed table, about one page. report.css repeats this number.
+"""
 
 _NOT_FOLDED = 6
-"""Measures that are shown at once; the others are folded."""
+"""Number of measures that are shown at once. The other measures are folded."""
 
 _FOLDED_BOUNDS = 20
-"""Bounds of a guarantee that are shown at once; the others are folded."""
+"""Number of bounds of a guarantee that are shown at once. The other bounds are folded."""
 
 _CHART = tag("span", "Chart", class_="hidden")
 _UNIT_AXIS = tag("span", *(tag("span", value) for value in ("0", "0.5", "1")), class_="axis")
-"""Labels of a column of charts: for screen readers only, and the axis of probabilities."""
+"""Labels of a column of charts: a text for screen readers only, and an axis of probabilities."""
 
 
 def table(
@@ -47,10 +48,11 @@ def table(
     chart: Markup | None = None,
     kind: str | None = None,
 ) -> Markup:
-    """A table with sortable columns: the first one holds text, the others numbers.
+    """Return a table with sortable columns. The first column has text, the others have numbers.
 
-    ``note`` is the label of a last column of sentences, and ``chart`` the label of a second column
-    of charts. Column labels have a tooltip. Phones show the label of a cell next to its value.
+    ``note`` is the label of a last column of sentences. ``chart`` is the label of a second column,
+    which has charts. Column labels have a tooltip. Phones show the label of a cell next to its
+    value.
     """
     kinds = ["text", *["number"] * (len(titles) - 1), *(["note"] if note else [])]
     heads = [
@@ -69,7 +71,7 @@ def table(
 
 
 def scrolled(content: Markup, *, tall: bool = False) -> Markup:
-    """A wide table in a box that scrolls and shows that it does."""
+    """Return a wide table in a box that scrolls, with a hint to scroll."""
     box = tag("div", content, class_="scroll tall" if tall else "scroll", tabindex=0)
     hint = tag("p", "Scroll the table to see all columns.", class_="scroll-hint")
     return joined([hint, box])
@@ -118,7 +120,10 @@ def curve_table(diagram: Reliability) -> Markup:
 
 
 def metric_tables(rows: Sequence[MetricRow], effect: str) -> Markup:
-    """Measures with a dot and an interval before and after; six are shown and the rest folded."""
+    """Return the tables of measures, each with a dot and an interval before and after.
+
+    Six measures are shown, and the others are folded.
+    """
     cells = [_metric_cells(row, effect) for row in rows]
     *titles, note = METRIC_COLUMNS
     first, rest = (
@@ -156,7 +161,7 @@ def _estimate(estimate: Estimate, kind: str, label: str) -> Markup:
 
 
 def change(row: MetricRow, effect: str) -> str:
-    """Whether a number is shown as better or worse, which requires a significant change."""
+    """Return "better" or "worse" for a significant change, and otherwise an empty text."""
     # The paired interval of the change has more power than a comparison of two intervals.
     if row.name == "log_loss":
         return {"good": "better", "bad": "worse"}.get(effect, "")
@@ -167,14 +172,14 @@ def change(row: MetricRow, effect: str) -> str:
 
 
 def _apart(before: Estimate, after: Estimate) -> tuple[bool, bool]:
-    """Whether the interval after calibration lies below, and above, the interval before."""
+    """Return whether the interval after calibration lies below or above the interval before."""
     if before.low is None or before.high is None or after.low is None or after.high is None:
         return False, False
     return after.high < before.low, after.low > before.high
 
 
 def class_table(report: Report) -> Markup:
-    """Calibration errors of each class; if there are many, the largest errors come first."""
+    """Return the calibration errors of each class. Large errors come first for many classes."""
     rows = [
         [
             head(row.name),
@@ -221,7 +226,7 @@ def checks_table(report: Report) -> Markup:
 
 
 def guarantee_tables(note: GuaranteeNote) -> Markup:
-    """Bounds of the true frequency as bars, in the order of the classes."""
+    """Return tables with bounds of the true frequency as bars, in the order of the classes."""
     rows = [
         [
             head(name),
@@ -262,7 +267,7 @@ def plain_table(content: Any) -> Markup:
 
 
 def parameter_table(content: Any) -> Markup:
-    """A table of fitted parameters, folded; cells of a matrix are shaded by their value."""
+    """Return a folded table of fitted parameters. Cells of a matrix are shaded by their value."""
     sizes = [abs(v) for row in content.rows for v in row if isinstance(v, float)]
     is_matrix = len(content.header) > 3
     most = max(sizes, default=0.0) if is_matrix else 0.0
