@@ -577,11 +577,11 @@ def page() -> str:
     return (
         "# Hostile and damaged inputs\n\n"
         f"This page lists {len(lines)} files that are damaged, contradict their headers, or\n"
-        "attempt an attack, with the message of the command line. Each command ends with exit code 2 and\n"
-        "one line. It writes nothing, executes nothing from a file, and prints no control\n"
-        "characters to the terminal. Memory (MB) is the additional memory compared with an idle\n"
-        "command, and time is in seconds. `tools/make_hostile_files.py` writes this page, and the\n"
-        "slow tests run all commands.\n\n"
+        "attempt an attack, with the message of the command line. Each command ends with exit\n"
+        "code 2 and one line. It writes nothing, executes nothing from a file, and prints no\n"
+        "control characters to the terminal. Memory (MB) is the additional memory compared\n"
+        "with an idle command, and time is in seconds. `tools/make_hostile_files.py` writes\n"
+        "this page, and the slow tests run all commands.\n\n"
         + counts([outcome for _, outcome in measured])
         + "## Inputs and messages\n\n"
         + markdown_table(["input", "command", "exit", "message", "MB", "s"], lines)

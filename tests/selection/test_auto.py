@@ -220,7 +220,7 @@ def test_without_time_the_scores_are_unchanged_with_an_explanation(data):
     model = AutoCalibration(["temperature", "vector"], time_budget=0.0).fit(scores, labels)
     assert model.names_ == ("identity", "uniform")
     assert model.left_out_ == ("temperature", "vector")
-    assert "no time for temperature, vector" in model.explain()
+    assert "temperature, vector did not start within the time budget" in model.explain()
     assert metrics.log_loss(labels, model.predict_proba(scores)) < 1.0
 
 
