@@ -58,7 +58,7 @@ def test_links_of_the_pages_lead_somewhere():
 
 def test_the_walks_go_through_functions_that_there_are():
     text = (DOCS / "development" / "architecture.md").read_text(encoding="utf-8")
-    walks = text.partition("## Six walks")[2].partition("## Words")[0]
+    walks = text.partition("## Six call sequences")[2].partition("## Terms")[0]
     steps = re.findall(
         r"(?<![\w.])(\w+(?:\.\w+)*):(\w+(?:\.\w+)*)", " ".join(walks.split("```")[1::2])
     )

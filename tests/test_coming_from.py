@@ -1,4 +1,4 @@
-"""Every row of the pages for users of other libraries, run where the other library is installed."""
+"""Run every row of the migration pages whose other library is installed."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from calibrant import (
     save,
 )
 from calibrant.datasets import noisy_simplex
+from calibrant.decisions import PredictionSets
 from calibrant.metrics import expected_calibration_error as ece
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "migration"
@@ -59,7 +60,7 @@ CHECKS = {}
 
 
 def row(page, cell):
-    """Says which row of which page a function checks, by the row's first cell."""
+    """Register a check of one row of a page. The first cell identifies the row."""
 
     def keep(check):
         CHECKS[page, cell] = check
@@ -82,7 +83,7 @@ def differ(theirs, ours, by=1e-3):
     assert np.abs(np.asarray(theirs, dtype=float) - ours).max() > by
 
 
-def lifted(calibrator):
+def one_vs_rest(calibrator):
     return MulticlassToBinary(calibrator, notion="class-wise", normalize=True)
 
 
@@ -107,7 +108,7 @@ def curve(**how):
 
 @pytest.fixture(scope="module")
 def wine():
-    """A classifier, rows that it was trained on, rows to calibrate on and new rows."""
+    """Return a classifier with training rows, calibration rows and new rows."""
     X, label = load_wine(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(label))
     X, label = X[order, :3], label[order]
@@ -180,7 +181,7 @@ def _():
     differ(theirs.predict(between), ours.predict_proba(between)[:, 1])
 
 
-@row("scikit-learn", "a fake classifier around probabilities")
+@row("scikit-learn", "a wrapper class that turns probabilities into a classifier")
 def _(wine):
     X, label = wine["cal"]
     scores = wine["model"].predict_proba(X)
@@ -297,14 +298,14 @@ def _():
     from netcal.binning import HistogramBinning as Theirs
 
     ours = HistogramBinning(10, strategy="uniform", boundary="include", delta=0)
-    close(Theirs(bins=10).fit(p, y).transform(p), proba_of(lifted(ours)))
+    close(Theirs(bins=10).fit(p, y).transform(p), proba_of(one_vs_rest(ours)))
 
 
 @row("netcal", "`IsotonicRegression()`")
 def _():
     from netcal.binning import IsotonicRegression
 
-    close(IsotonicRegression().fit(p, y).transform(p), proba_of(lifted(IsotonicCalibration())))
+    close(IsotonicRegression().fit(p, y).transform(p), proba_of(one_vs_rest(IsotonicCalibration())))
 
 
 @row("netcal", "`BBQ()`")
@@ -375,7 +376,7 @@ def _(tmp_path):
     close(load(tmp_path / "map.json").predict_proba(p), proba_of(TemperatureScaling()))
 
 
-@row("netcal", "`sklearn.base.clone` raises")
+@row("netcal", "`sklearn.base.clone` raises an error")
 def _():
     from netcal.scaling import TemperatureScaling as Theirs
 
@@ -399,7 +400,10 @@ def _():
     close(theirs, proba_of(DirichletCalibration(lam=0.01, mu=0.02)), 1e-6)
 
 
-@row("dirichletcal", "the same with `ref_row=True`, its default")
+@row(
+    "dirichletcal",
+    "`FullDirichletCalibrator(reg_lambda=l, reg_mu=m)`, with the default `ref_row=True`",
+)
 def _():
     theirs = _full(reg_lambda=0.01, reg_mu=0.02).predict_proba(p)
     differ(theirs, proba_of(DirichletCalibration(lam=0.01, mu=0.02)), 0.01)
@@ -481,7 +485,7 @@ def _():
     assert search.best_params_["lam"] in (0.0, 0.01)
 
 
-@row("dirichletcal", "probabilities of exactly zero: the smallest float, 1e-308")
+@row("dirichletcal", "replaces probabilities of zero by the smallest float, 1e-308")
 def _():
     sure = np.array([[1.0, 0.0, 0.0, 0.0]])
     theirs = _full(reg_lambda=0.01, reg_mu=0.02, ref_row=False).predict_proba(sure)
@@ -500,7 +504,7 @@ def _():
     assert proba_of(DirichletCalibration(lam=0.01), p[kept], y[kept]).shape == (kept.sum(), 4)
 
 
-@row("dirichletcal", "`MultinomialRegression.fit` divides its own `reg_lambda`")
+@row("dirichletcal", "`MultinomialRegression.fit` divides the parameter `reg_lambda`")
 def _():
     inside = _full(reg_lambda=0.01, reg_mu=0.01, reg_norm=True).calibrator_
     before = inside.reg_lambda
@@ -566,7 +570,7 @@ def _():
     close(theirs.calibrator_.map_, [ours.a_, ours.b_, ours.m_], 1e-3)
 
 
-@row("betacal", "constant scores, half of them right: an error")
+@row("betacal", "constant scores and equally many labels 0 and 1: an error")
 def _():
     import betacal
 
@@ -610,14 +614,14 @@ def _(wine):
     close(theirs, ours.predict_top(scores)[1])
 
 
-@row("mapie", "its `predict_proba`: NaN outside of the predicted class")
+@row("mapie", "`predict_proba` of `TopLabelCalibrator`: NaN except for the predicted class")
 def _(wine):
     X = wine["new"][0]
     assert (np.isnan(_top_label(wine).predict_proba(X)).sum(axis=1) == 2).all()
     close(_calibrated_wine(wine).predict_proba(X).sum(axis=1), 1)
 
 
-@row("mapie", "its columns: by the labels that occur in a batch")
+@row("mapie", "columns of `TopLabelCalibrator`: the labels that occur in a batch")
 def _(wine):
     X = wine["new"][0]
     batch = X[wine["model"].predict(X) == 2]
@@ -697,11 +701,13 @@ def _():
     close(2 * _mapie("spiegelhalter_p_value", outcome, s), ours)
 
 
-@row("mapie", "conformal sets")
+@row("mapie", "`SplitConformalClassifier`")
 def _():
     from mapie.classification import SplitConformalClassifier
 
     assert callable(SplitConformalClassifier)
+    for score in ("lac", "aps"):
+        assert PredictionSets(None, score=score).fit(p, y).predict_set(p).shape == p.shape
 
 
 # -- torchmetrics
@@ -759,12 +765,12 @@ def _():
 
 
 def _sure_and_nearly():
-    """Ten rows, half of them said to be certain; the others lie in the last bin as well."""
+    """Return ten rows of the last bin, half of them with a confidence of 1."""
     top = np.repeat([1.0, 0.95], 5)
     return np.column_stack([top, 1 - top]), np.array([0, 0, 0, 1, 1] * 2)
 
 
-@row("torchmetrics", "a confidence of exactly 1.0: a bin of its own")
+@row("torchmetrics", "a confidence of exactly 1.0: a separate bin")
 def _():
     proba, labels = _sure_and_nearly()
     labels = np.array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
@@ -776,10 +782,10 @@ def _():
 def _():
     logits = np.array([[0.9, 0.1, 0.2], [0.1, 0.8, 0.3]])
     labels = np.array([0, 1])
-    taken_as_they_are = np.abs(1 - np.array([0.9, 0.8])).mean()
-    close(_torch_error(logits, labels), taken_as_they_are, 1e-6)
-    said = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    close(ece(labels, said), 1 - said.max(axis=1).mean())
+    error_of_scores = np.abs(1 - np.array([0.9, 0.8])).mean()
+    close(_torch_error(logits, labels), error_of_scores, 1e-6)
+    proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    close(ece(labels, proba), 1 - proba.max(axis=1).mean())
     scaled = TemperatureScaling(inputs="logits", classes=[0, 1, 2]).fit(logits, [0, 2])
     assert scaled.temperature_ > 0
 
@@ -853,16 +859,16 @@ def _():
     assert theirs.calibrate(p).shape == p.shape
 
 
-@row("uncertainty-calibration", "rows of its calibrators: 0.73 to 1.24 in sum")
+@row("uncertainty-calibration", "row sums of the calibrators: 0.73 to 1.24")
 def _():
     theirs = _uncertainty("HistogramMarginalCalibrator", len(y), 10)
     theirs.train_calibration(p, y)
     total = theirs.calibrate(p).sum(axis=1)
     close([total.min(), total.max()], [0.73, 1.24], 0.005)
-    close(proba_of(lifted(HistogramBinning(10))).sum(axis=1), 1)
+    close(proba_of(one_vs_rest(HistogramBinning(10))).sum(axis=1), 1)
 
 
-# -- probcal: what it printed is held against ours elsewhere
+# -- probcal: other tests compare with its stored output
 
 PROBCAL = {
     "`cal_dirichlet(p, y)`": "multiclass/test_dirichlet.py",
@@ -878,12 +884,12 @@ PROBCAL = {
 }
 
 
-# -- conventions, and the row of a page whose check shows each
+# -- conventions, each with the row of a page whose check covers it
 
 CONVENTIONS = {
-    "uniform bins": ("torchmetrics", "a confidence of exactly 1.0: a bin of its own"),
+    "uniform bins": ("torchmetrics", "a confidence of exactly 1.0: a separate bin"),
     "number of bins": ("scikit-learn", "`calibration_curve(y, p, n_bins=10)`"),
-    "center of a bin": None,  # that library cannot be installed any more: read
+    "center of a bin": None,  # the library cannot be installed any more, so its source was read
     "quantile bins": ("uncertainty-calibration", "`get_ece_em(p, y)`"),
     "class-wise error": ("mapie", "`expected_calibration_error(..., classwise=True)`"),
     "top-label error": ("mapie", "`top_label_ece(y, p, num_bins=16)`"),
@@ -894,19 +900,19 @@ CONVENTIONS = {
     "Platt scaling": ("scikit-learn", '`method="sigmoid"`'),
     "penalties of Dirichlet calibration": (
         "dirichletcal",
-        "the same with `ref_row=True`, its default",
+        "`FullDirichletCalibrator(reg_lambda=l, reg_mu=m)`, with the default `ref_row=True`",
     ),
     "logits or probabilities": (
         "torchmetrics",
         "logits: recognized by values outside $[0, 1]$",
     ),
-    "row constants of logits": ("dirichletcal", "`VectorScaling(logit_input=True)`"),
+    "constants added to the logits of a row": ("dirichletcal", "`VectorScaling(logit_input=True)`"),
     "labels": ("dirichletcal", "a class without rows in the calibration set: an error"),
     "order of arguments": ("torchmetrics", "`metric(preds, target)`"),
 }
 
 
-def test_every_convention_is_shown_by_a_row():
+def test_a_row_of_a_page_covers_every_convention():
     text = (PAGES / "index.md").read_text(encoding="utf-8").split("## Conventions")[1]
     found = re.findall(r"^\| (.+?) \|", text, re.MULTILINE)[1:]
     assert found == list(CONVENTIONS)
@@ -916,22 +922,22 @@ def test_every_convention_is_shown_by_a_row():
 # -- the pages
 
 
-def test_probcal_rows_are_those_that_are_held_against_what_it_printed():
+def test_every_row_of_probcal_is_compared_with_its_stored_output():
     assert set(_cells("probcal")) == set(PROBCAL)
     for name in set(PROBCAL.values()):
         assert "probcal_golden" in (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", MODULES)
-def test_every_row_of_a_page_has_a_check_and_every_check_a_row(page):
+def test_rows_of_a_page_and_checks_correspond(page):
     cells = _cells(page)
     assert len(set(cells)) == len(cells)
     assert set(cells) == {cell for name, cell in CHECKS if name == page}
 
 
-@pytest.mark.filterwarnings("ignore")  # those of the other library
+@pytest.mark.filterwarnings("ignore")  # of the other library
 @pytest.mark.parametrize(("page", "cell"), CHECKS, ids=[f"{page}: {cell}" for page, cell in CHECKS])
-def test_a_row_says_what_happens(page, cell, request):
+def test_a_row_of_a_page_is_correct(page, cell, request):
     module = MODULES[page]
     try:
         importlib.import_module(module)

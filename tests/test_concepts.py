@@ -16,7 +16,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     path for path in (DOCS / "concepts").glob("*.md") if path.stem not in {"index", "mathematics"}
 )
-SECTIONS = ["Formula", "Assumes", "What can go wrong", "Sources"]
+SECTIONS = ["Formula", "Assumptions", "What can go wrong", "Sources"]
 
 each_concept = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 
@@ -36,7 +36,7 @@ def test_a_concept_has_a_formula_an_assumption_sources_and_what_can_go_wrong(pat
     found = _sections(path)
     assert list(found) == SECTIONS
     assert re.search(r"\$\$.+?\$\$|\$.+\$", found["Formula"], re.DOTALL)
-    assert len(found["Assumes"].split()) >= 3
+    assert len(found["Assumptions"].split()) >= 3
     assert len(re.findall(r"^- .+", found["What can go wrong"], re.MULTILINE)) >= 2
 
 

@@ -337,7 +337,7 @@ def test_every_name_of_ours_on_a_page_exists(path):
 # Names in code style that are not ours, with whose they are.
 _OF_OTHERS = {
     *("CalibratedClassifierCV", "GaussianNB", "HistGradientBoostingClassifier", "MLPClassifier"),
-    *("FrozenEstimator", "RandomForestClassifier", "ValueError", "FutureWarning", "False"),
+    *("FrozenEstimator", "RandomForestClassifier", "ValueError", "FutureWarning"),
     *("Client", "MatMul"),  # dask, ONNX
     *("NAME_labels", "NAME_logits"),  # arrays of a file
     # Ours, and private: the architecture.

@@ -1,7 +1,7 @@
-"""Writes `bad-inputs.md`: what Calibrant says to bad inputs, and what obeying it gives.
+"""Write `bad-inputs.md`, which lists messages about bad inputs and the result of their advice.
 
-Every case is tried: the bad call, which must raise or warn, and the call that obeys the message,
-whose result must be that of the same data given as they should be.
+The script runs every case: the bad call, which must raise or warn, and the call that follows the
+advice of the message. The second result must be that of the same data in the correct form.
 
     python tools/make_bad_inputs.py --write
 """
@@ -31,17 +31,28 @@ advice of the message, and compares the result with that of valid data. An error
 *warning* (`calibrant.exceptions.DataWarning`) states what was assumed or repaired, and the call
 continues.
 
-600 rows of three classes: `y` column indices, `p` probabilities, `z` logits, `text` the labels as
-"low", "mid" and "high", `frame` the probabilities with these names as columns, `series` these
-labels as a Series, `pixels` the probabilities of 20 images with 30 pixels, the classes on axis 1,
-and `pixel_y` their labels. Two classes: `y2`, `s` the probability of class 1, `yes` the labels as
-"yes" and "no". `loss` is `evaluate(...).log_loss`.
+The data are 600 rows.
+
+| name | three classes |
+|---|---|
+| `y`, `text`, `series` | column indices, the names "low", "mid" and "high", a Series of names |
+| `p`, `z`, `frame` | probabilities, logits, a data frame of probabilities by name |
+| `pixels`, `pixel_y` | probabilities of 20 images (30 pixels, classes on axis 1), labels |
+
+| name | two classes |
+|---|---|
+| `y2`, `yes` | labels as 0 and 1, and as "no" and "yes" |
+| `s` | probability of class 1 |
+
+`loss` is `evaluate(...).log_loss`.
 """
 
 
 class Case(NamedTuple):
-    """A bad call, the call that obeys its message (None where only other data help), and the call
-    that gives what is right; numbers may differ by ``within``.
+    """A bad call, the call that follows the advice of its message, and a correct call.
+
+    The second call is None if only other data help. The results of the last two calls may differ
+    by ``within``.
     """
 
     call: str
@@ -266,7 +277,7 @@ CASES = (
 
 
 def names() -> dict[str, Any]:
-    """What the calls speak of."""
+    """Return the names that the calls use."""
     import pandas
 
     generator = np.random.default_rng(7)
@@ -305,14 +316,14 @@ def names() -> dict[str, Any]:
 
 
 def value(expression: str, namespace: dict[str, Any]) -> float:
-    """The number of a call, with nothing said."""
+    """Return the number that a call returns. A warning is an error."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return float(eval(expression, dict(namespace)))
 
 
 def message_of(case: Case, namespace: dict[str, Any]) -> str:
-    """The error, or the warning, of the bad call."""
+    """Return the message of the error or warning of the bad call."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -326,16 +337,19 @@ def message_of(case: Case, namespace: dict[str, Any]) -> str:
 
 
 def page() -> str:
-    """The page as text."""
+    """Return the text of the page."""
     namespace = names()
-    rows = ["| call | message | obeying it | gives | right |", "|---|---|---|---|---|"]
+    rows = [
+        "| wrong call | message | corrected call | result | correct result |",
+        "|---|---|---|---|---|",
+    ]
     for case in CASES:
         message = message_of(case, namespace).replace("|", "\\|").replace("\n", " ")
         obeyed = "other data" if case.obeyed is None else f"`{case.obeyed}`"
         number = "" if case.obeyed is None else f"{value(case.obeyed, namespace):.4f}"
         right = "" if case.obeyed is None else f"{value(case.right, namespace):.4f}"
         rows.append(f"| `{case.call}` | {message} | {obeyed} | {number} | {right} |")
-    return f"{HEAD}\n{len(CASES)} inputs.\n\n" + "\n".join(rows) + "\n"
+    return f"{HEAD}\nThe table lists {len(CASES)} inputs.\n\n" + "\n".join(rows) + "\n"
 
 
 def main() -> None:

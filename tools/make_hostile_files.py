@@ -1,7 +1,7 @@
-"""Hostile and damaged inputs, what the command line says to each, and what that takes.
+"""Hostile and damaged inputs, the message of the command line about each, and its cost.
 
-``python tools/make_hostile_files.py`` writes docs/development/hostile-files.md;
-the slow tests run the same cases and hold each to its exit code, its one line and its memory.
+``python tools/make_hostile_files.py`` writes docs/development/hostile-files.md. The slow tests run
+the same cases and check the exit code, the message of one line and the memory.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ of memory or 30 seconds would be a failure.
 | state of a monitor | 2,222 | 323 | 1,899 | 0 |
 """
 MOST_MEGABYTES = 300
-"""Above what the program takes by itself: blocks of 16 MB, their text, and Arrow's own."""
+"""Maximum additional memory, for blocks of 16 MB, their text, and buffers of Arrow."""
 
 
 class Case(NamedTuple):
-    """An input: what it is, how it is made in the current folder, and the command."""
+    """An input with its name, a function that creates it, and a command."""
 
     name: str
     make: Callable[[], Any]
@@ -470,11 +470,11 @@ _SPELLINGS = (
     (("yes", "no"), ("True", "False")),
     (("b", "a"), ("b", "a")),
 )
-"""Names of columns, and the labels of a file in which the highest score is always correct."""
+"""Names of columns, and labels of a file whose highest score is always correct."""
 
 
 def label_cases() -> Iterator[tuple[str, Callable[[], None]]]:
-    """Files of labels that look like numbers or truth values; some have one label missing."""
+    """Yield files of numeric or boolean labels, some of which have one missing label."""
     for classes, labels in _SPELLINGS:
         for n_used in sorted({len(labels), max(1, len(labels) - 1)}):
             yield f"{'/'.join(classes)} {n_used}", partial(_write_labels, classes, labels[:n_used])
@@ -490,7 +490,7 @@ def _write_labels(classes: tuple[str, ...], labels: tuple[str, ...]) -> None:
 
 
 def count_labels(outcomes: list[Outcome]) -> tuple[int, int, int]:
-    """Files of labels that were read right, rejected, and read wrong without an error."""
+    """Count label files that were read correctly, rejected, or read wrong without an error."""
     accepted = [json.loads(outcome.message) for outcome in outcomes if outcome.code == 0]
     right = sum(result["accuracy"] == 1.0 for result in accepted)
     rejected = sum(outcome.code == 2 for outcome in outcomes)
@@ -498,7 +498,7 @@ def count_labels(outcomes: list[Outcome]) -> tuple[int, int, int]:
 
 
 def count_failures(outcomes: list[Outcome]) -> list[int]:
-    """Inputs that were lost or changed, tracebacks, and processes that a signal ended."""
+    """Count inputs that were lost or changed, tracebacks, and processes that a signal ended."""
     return [
         sum(outcome.n_lost > 0 for outcome in outcomes),
         sum("Traceback" in outcome.message or outcome.code == 1 for outcome in outcomes),
@@ -507,7 +507,7 @@ def count_failures(outcomes: list[Outcome]) -> list[int]:
 
 
 def counts(measured: list[Outcome]) -> str:
-    """The table of counts."""
+    """Return the section with the table of counts."""
     replacing = [measure(Case(text, working_folder, text)) for text in REPLACING]
     command = "evaluate x.csv --label y --json"
     labels = [measure(Case(name, make, command)) for name, make in label_cases()]
@@ -515,20 +515,20 @@ def counts(measured: list[Outcome]) -> str:
     rows = [
         ["hostile and damaged inputs below", len(measured), *count_failures(measured), "-"],
         ["commands that would replace a file", len(replacing), *count_failures(replacing), "-"],
-        ["labels that look like numbers", len(labels), *count_failures(labels), wrong],
+        ["numeric labels", len(labels), *count_failures(labels), wrong],
     ]
     header = ["inputs", "number", "data losses", "tracebacks", "crashes", "silent wrong labels"]
     return (
         "## Counts\n\n"
         + markdown_table(header, rows)
-        + f"\n\nOf the files of labels, {right} are read right and {rejected} are rejected as "
+        + f"\n\nCommands read {right} files with numeric labels correctly and reject {rejected} as "
         "ambiguous.\n\n"
     )
 
 
 @cache
 def _idle_megabytes() -> float:
-    """What the program takes by itself, once all that it imports late is there."""
+    """Memory of an idle process after all imports."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         csv()()
         with open(os.devnull, "w") as nowhere:
@@ -561,7 +561,7 @@ def _become(arguments: list[str]) -> None:
 
 
 def page() -> str:
-    """The table in Markdown."""
+    """Return the text of the page."""
     measured = [(case, measure(case)) for case in cases()]
     lines = [
         [
@@ -576,11 +576,12 @@ def page() -> str:
     ]
     return (
         "# Hostile and damaged inputs\n\n"
-        f"{len(lines)} files that are damaged, lie about themselves, or try to do harm, and what\n"
-        "the command line says to each: exit code 2 and one line; nothing is written, nothing of\n"
-        "a file is executed, and control characters never reach the terminal. Memory (MB) is\n"
-        "what a command takes beyond an idle one, time in seconds. Made by\n"
-        "`tools/make_hostile_files.py`; the slow tests run all of them.\n\n"
+        f"This page lists {len(lines)} files that are damaged, contradict their headers, or\n"
+        "attempt an attack, with the message of the command line. Each command ends with exit\n"
+        "code 2 and one line. It writes nothing, executes nothing from a file, and prints no\n"
+        "control characters to the terminal. Memory (MB) is the additional memory compared\n"
+        "with an idle command, and time is in seconds. `tools/make_hostile_files.py` writes\n"
+        "this page, and the slow tests run all commands.\n\n"
         + counts([outcome for _, outcome in measured])
         + "## Inputs and messages\n\n"
         + markdown_table(["input", "command", "exit", "message", "MB", "s"], lines)

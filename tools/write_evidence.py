@@ -1,8 +1,8 @@
 """Write the section "Benchmarks and evidence" of the manual: ``python tools/write_evidence.py``.
 
-Every number in the prose, every figure and every CSV file comes from the tables that the benchmark
-scripts wrote into `benchmarks/records`. `tools/evidence_texts` has the prose with fields such as
-``<default>``. Run this script after a benchmark.
+Every number in the prose, every figure and every CSV file comes from tables in
+`benchmarks/records`, which the benchmark scripts write. `tools/evidence_texts` has the prose with
+fields such as ``<default>``. Run this script after a benchmark.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MINUS = "mean log-loss minus the default's"
 
 
 class Page:
-    """A page of the section: its records, and a function that returns the fields of its text."""
+    """A page of the section, with its records and a function for the fields of its text."""
 
     def __init__(self, name: str, records: list[str], about: str) -> None:
         self.name, self.records, self.about = name, records, about
@@ -240,7 +240,7 @@ def ranking():
 @Page(
     "reproduction",
     ["reproduction"],
-    "tables and figures of four papers, computed again",
+    "numbers and figures of four papers, compared with the results of Calibrant",
 )
 def reproduction():
     *_, total = table("reproduction")
@@ -286,7 +286,7 @@ def monitoring():
 @Page(
     "large-data",
     ["cluster"],
-    "equality with results in memory, memory per process, and failures with dask",
+    "agreement with results in memory, memory per process, and loss of a worker, with dask",
 )
 def large_data():
     equality = table("cluster", "cluster equality")

@@ -1,5 +1,6 @@
-"""Write `promises.md`, the list of what `tests/promises` holds Calibrant to, from the names and
-docstrings of the tests: ``python tools/write_promises.py``.
+"""Write the page `promises.md`, which lists the names of the tests in `tests/promises`.
+
+Run ``python tools/write_promises.py``.
 """
 
 from __future__ import annotations
@@ -17,38 +18,110 @@ TESTS = ROOT / "tests" / "promises"
 
 HEAD = """# Tested behavior
 
-Each line is the name of a test in `tests/promises`. Most of them began as a finding of a
-reviewer: a wrong result without a warning. Ambiguous input raises an error, unknown
-quantities are not reported, and corrected input causes a warning. Tests marked *slow* are
-simulations, which `.ci/run slow` runs.
+Each line is the name of a test in `tests/promises`. Most of these tests cover a wrong result
+without a warning, which a reviewer found. Three rules follow from the findings: ambiguous input
+raises an error, unknown quantities are not reported, and corrected input causes a warning.
+`.ci/run slow` also runs the tests that are marked *slow*, such as simulations.
 `tools/write_promises.py` writes this page.
 """
 
 
+CALLS = (
+    ("compare", "keeps"),
+    ("compare", "accepts"),
+    ("compare", "uses"),
+    ("compare", "and the"),
+    ("predict", "returns"),
+    ("apply", "reads"),
+    ("monitor start", "stores"),
+)
+"""Functions and commands with the words that follow them."""
+
+NAMES = {
+    "predict proba": "`predict_proba`",
+    "predict top": "`predict_top`",
+    "set output": "`set_output`",
+    "rng or random state": "`rng` or `random_state`",
+    "cifar100": "CIFAR-100",
+    "ece": "ECE",
+    "html": "HTML",
+    "json": "JSON",
+    "nemenyi": "Nemenyi",
+    "numpy": "NumPy",
+    "onnx": "ONNX",
+    "arrow": "Arrow",
+    "parquet": "Parquet",
+    "markdown": "Markdown",
+    "pytorch": "PyTorch",
+    "xgboost": "XGBoost",
+    "venn abers": "Venn-Abers",
+    "top label": "top-label",
+    "class wise": "class-wise",
+    "log loss": "log-loss",
+    "log probabilities": "log-probabilities",
+    "out of fold": "out-of-fold",
+    "held out": "held-out",
+    "cross fitted": "cross-fitted",
+    "cross fitting": "cross-fitting",
+    "power law": "power-law",
+    "value error": "`ValueError`",
+    "93 percent": "93%",
+    "one percent": "1%",
+    "cv prefit": '`cv="prefit"`',
+    "an integer cv": "an integer `cv`",
+    "a float cv": "a float `cv`",
+    "the method sigmoid": 'the method "sigmoid"',
+    "suggests platt": 'suggests "platt"',
+    "read only folder": "read-only folder",
+    "p values": "p-values",
+    "leave one out": "leave-one-out",
+    "single precision": "single-precision",
+    "that method returns": "that `method` returns",
+    "as evaluate": "as `evaluate`",
+    "docstring of evaluation": "docstring of `Evaluation`",
+    "inputs and classes": "`inputs` and `classes`",
+    "requires classes": "requires `classes`",
+    "the option force": "the option `--force`",
+    "the option classes": "the option `--classes`",
+    "the classes option": "the option `classes`",
+    "in compare": "in `compare`",
+    "scorers and compare and tests": "scorers, `compare` and tests",
+    "fitted and saved and loaded": "fitted, saved and loaded",
+    "date and the method and the data": "date, the method and the data",
+    **{f"{name} {verb}": f"`{name}` {verb}" for name, verb in CALLS},
+}
+"""Spellings that the name of a test cannot have."""
+
+_NAMES = re.compile(rf"\b(?:{'|'.join(NAMES)})\b")
+
+
 class Promise(NamedTuple):
-    """A sentence, and whether its test takes long."""
+    """The name of a test as a sentence, and whether the test is slow."""
 
     sentence: str
     is_slow: bool
 
     def line(self) -> str:
-        """The promise as a line of a list."""
+        """Return the sentence as an item of a list."""
         return f"- {self.sentence}{' *slow*' if self.is_slow else ''}"
 
 
 def promises_of(tree: ast.Module) -> Iterator[Promise]:
-    """The promises of a file of tests, in their order."""
+    """Yield the sentences of a test file, in the order of its tests."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             name = node.name.removeprefix("test_")
             words = name.replace("_", " ")
-            sentence = re.sub(r"\bpredict (proba|top)\b", r"predict_\1", words)
+            sentence = _NAMES.sub(lambda match: NAMES[match[0]], words)
             is_slow = any("slow" in ast.unparse(mark) for mark in node.decorator_list)
             yield Promise(f"{sentence[0].upper()}{sentence[1:]}.", is_slow)
 
 
 def page() -> str:
-    """The page as text: one section a file, under the first sentence of its docstring."""
+    """Return the text of the page, with one section per test file.
+
+    The first sentence of the docstring of a file is the title of its section.
+    """
     sections = []
     for path in sorted(TESTS.glob("test_*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -56,7 +129,7 @@ def page() -> str:
         lines = [promise.line() for promise in promises_of(tree)]
         sections.append("\n".join([f"## {title.rstrip('.')}", "", f"`{path.name}`", "", *lines]))
     count = sum(section.count("\n- ") for section in sections)
-    return f"{HEAD}\n{count} promises.\n\n" + "\n\n".join(sections) + "\n"
+    return f"{HEAD}\nThe page lists {count} tests.\n\n" + "\n\n".join(sections) + "\n"
 
 
 def main() -> int:

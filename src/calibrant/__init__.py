@@ -4,7 +4,8 @@ Calibrate:
 
 - ``CalibratedClassifier`` wraps any scikit-learn classifier.
 - ``AutoCalibration``, ``TemperatureScaling``, ``StructuredScaling``, ``DirichletCalibration`` and
-  others calibrate scores that you already have; ``method("isotonic")`` returns one by name.
+  others calibrate scores that you already have. ``method("isotonic")`` returns a calibrator by
+  its name.
 
 Evaluate:
 
@@ -21,7 +22,7 @@ Save calibrators with ``save`` and restore them with ``load``.
 The subpackages are ``metrics``, ``inference`` (tests and intervals), ``plots``, ``report``,
 ``notions`` (types of calibration), ``guarantees``, ``decisions`` (abstention, costs, prediction
 sets), ``label_shift``, ``monitoring``, ``export``, ``llm`` (language-model evaluations),
-``datasets`` and ``testing``. ``dir(calibrant)`` lists all public names; modules that begin with
+``datasets`` and ``testing``. ``dir(calibrant)`` lists all public names. Modules that begin with
 ``_`` are private.
 
 Names are loaded at their first use, so ``import calibrant`` is fast and imports no optional

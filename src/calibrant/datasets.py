@@ -1,7 +1,8 @@
 """Example predictions of real classifiers, and synthetic predictions with known calibration errors.
 
-Nothing is downloaded. `digits_predictions` trains a scikit-learn classifier on bundled data. The
-synthetic families draw scores and labels whose true calibration errors have closed formulas.
+The functions download nothing. `digits_predictions` trains a scikit-learn classifier on bundled
+data. The synthetic families draw scores and labels whose true calibration errors have closed
+formulas.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ def digits_predictions(
 ) -> SplitPredictions:
     """Train a scikit-learn classifier on handwritten digits and return its predictions.
 
-    The data are bundled with scikit-learn: 10 classes, 600 rows for calibration and 600 for
-    testing.
+    The data are bundled with scikit-learn and have 10 classes. There are 600 rows for calibration
+    and 600 rows for testing.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def digits_predictions(
         Naive Bayes is strongly overconfident. The forest is underconfident and predicts exact
         zeros. The other classifiers are in between.
     digits : sequence of at least two of 0..9, optional
-        Use only the images of these digits, about 180 each, for a problem with fewer classes.
+        Digits to include, for a problem with fewer classes. Each digit has about 180 images.
 
     Returns
     -------
@@ -354,8 +355,7 @@ def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:
 
 
 def two_label_example(n_samples: int = 100) -> KnownError:
-    """Return an example that is confidence-calibrated, but miscalibrated for both predicted
-    classes.
+    """Return an example with calibrated confidence and miscalibrated predicted classes.
 
     Half of the rows predict class 0 with probability 0.6 and are correct in 20% of the cases. The
     other rows predict class 1 with probability 0.6 and are always correct. The confidence error is

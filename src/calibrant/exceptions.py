@@ -30,7 +30,7 @@ class TooFewRowsError(ValueError):
 
 
 class Deprecation(NamedTuple):
-    """A deprecated name: when it began to warn, when it will be removed, and its replacement."""
+    """A deprecated name with its replacement and the versions of its deprecation and removal."""
 
     name: str
     since: str
@@ -39,13 +39,13 @@ class Deprecation(NamedTuple):
 
 
 DEPRECATIONS: list[Deprecation] = []
-"""All deprecated names. A test fails once a release reaches the version in which one goes."""
+"""All deprecated names. A test fails if a name still exists in the version of its removal."""
 
 
 def deprecated(
     *, since: str, removed_in: str, instead: str
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Mark a function as deprecated: calls warn, and its docstring names the replacement.
+    """Mark a function as deprecated. Calls warn, and its docstring states the replacement.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def deprecated(
 
 
 def _minor(version: str) -> int:
-    """Return 3 for "0.3"; major releases count as a hundred minor ones."""
+    """Return 3 for "0.3". A major release counts as a hundred minor releases."""
     major, minor = map(int, version.split(".")[:2])
     return 100 * major + minor
 

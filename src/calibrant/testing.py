@@ -1,4 +1,4 @@
-"""Checks that every calibrator must pass, in this package and in others.
+"""Checks that calibrators of this package and of other packages must pass.
 
 A calibrator alone cannot pass scikit-learn's ``check_estimator``, which uses features that are not
 probabilities. The checks of this module use probabilities. The checks of scikit-learn run on the
@@ -23,17 +23,17 @@ from calibrant.exceptions import ConvergenceWarning, DataWarning, NotFittedError
 __all__ = ["CHECKS", "check_calibrator", "declared_exceptions", "make_data"]
 
 _ATOL = 1e-6
-"""Tolerance of iterative fits. With another order of operations, they agree up to about their
+"""Tolerance of iterative fits. If the order of operations changes, fits agree up to about their
 gradient tolerance."""
 
 
 def check_calibrator(calibrator: Any) -> None:
     """Run all checks of this module on an unfitted calibrator.
 
-    Raises ``AssertionError`` at the first failure. A method that cannot pass a check declares
-    ``check_exceptions = {"check_name": "reason"}``, a class attribute or a property, and the check
-    is skipped. A method that counts rows declares ``counts_rows = True`` instead, because a weight
-    of 2 need not be equivalent to duplicating the row.
+    The first failure raises an ``AssertionError``. If a calibrator cannot pass a check, set the
+    class attribute or property ``check_exceptions = {"check_name": "reason"}``, and the check is
+    skipped. If a weight of 2 is not equivalent to duplicating the row, set ``counts_rows = True``
+    instead.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def declared_exceptions(calibrator: Any) -> dict[str, str]:
 def make_data(calibrator: Any, n_samples: int = 120, seed: int = 0) -> tuple[FloatArray, IntArray]:
     """Make overconfident scores with labels that a calibrator accepts.
 
-    Type of scores and number of classes are those of the calibrator.
+    The scores have the type and the number of classes that the calibrator accepts.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ Y = np.array([[1, 1], [0, 0], [0, 1]])
 P = np.array([[0.9, 0.8], [0.1, 0.2], [0.4, 0.7]])
 
 
-def test_tables_of_zeros_and_ones_are_multilabel_unless_they_are_one_hot():
+def test_tables_of_zeros_and_ones_are_multilabel_data_unless_they_are_one_hot():
     assert is_multilabel(Y, P)
     assert is_multilabel(Y.astype(bool), P.tolist())
     assert not is_multilabel(np.eye(2)[[0, 1, 0]], P)

@@ -500,7 +500,7 @@ def test_a_model_that_does_not_fit_is_rejected(files, data, capsys):
     assert "The model has 4 classes" in rejected(
         capsys, "apply", "model.json", "predictions.csv", "--proba", "p_cat,p_dog", "-o", "out.csv"
     )
-    assert "fitted on probabilities, but the file holds logits" in rejected(
+    assert "fitted on probabilities, but the file contains logits" in rejected(
         capsys, "apply", "model.json", "logits.csv", "--logits", "z_*", "-o", "out.csv"
     )
     assert "is not a saved calibrator" in rejected(

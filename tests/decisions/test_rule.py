@@ -24,7 +24,7 @@ def test_decisions_equal_brute_force(rng):
         assert rule.expected_cost(p[None])[0] == pytest.approx(min(expected))
 
 
-def test_errors_of_cost_1_with_abstention_are_the_rule_of_chow(rng):
+def test_errors_of_cost_1_with_abstention_give_the_rule_of_chow(rng):
     proba = rng.dirichlet(np.ones(3), size=300)
     decided = DecisionRule(1 - np.eye(3), 0.4).decide(proba)
     expected = np.where(proba.max(axis=1) >= 1 - 0.4, proba.argmax(axis=1), 3)

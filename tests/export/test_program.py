@@ -128,7 +128,7 @@ def test_arguments_that_do_not_fit_are_rejected():
 @pytest.mark.parametrize(
     "source", ['x"""\nraise SystemExit\n"""', "x)\nf()\n//", "a b", "a..b", "*/"]
 )
-def test_text_of_a_file_is_not_written_into_code(tempered, source):
+def test_text_of_a_program_file_is_not_written_into_code(tempered, source):
     document = {**json.loads(tempered.to_json()), "source": source}
     with pytest.raises(ValueError, match="name of a class"):
         Program.from_json(json.dumps(document))

@@ -75,7 +75,7 @@ def test_a_module_moves_and_is_restored_by_its_state():
 @pytest.mark.parametrize(
     "calibrator", [calibrant.TemperatureScaling(), calibrant.StructuredScaling()], ids=repr
 )
-def test_a_state_carries_every_number_to_another_module(calibrator):
+def test_a_state_dict_copies_every_parameter_to_another_module(calibrator):
     model, scores = fitted(calibrator, 3)
     labels = (scores.argmax(axis=1) + (np.arange(len(scores)) % 4 == 0)) % 3
     refitted = clone(calibrator).fit(scores, labels)
@@ -98,7 +98,7 @@ SHAPES = [((7, 3), -1), ((2, 7, 3), -1), ((2, 3, 4, 5), 1), ((3, 3, 3), 1), ((3,
     ],
     ids=repr,
 )
-def test_tokens_and_images_have_the_probabilities_of_their_rows(calibrator, shape, class_axis):
+def test_tokens_and_images_have_the_same_probabilities_as_rows(calibrator, shape, class_axis):
     model, _ = fitted(calibrator, 3, "logits")
     scores = np.random.default_rng(0).normal(scale=2.0, size=shape)
     found = export.to_torch(model, class_axis=class_axis)(torch.tensor(scores)).numpy()
@@ -174,7 +174,9 @@ def test_differences_are_not_trained():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("inputs", ["proba", "logits"])
 @pytest.mark.parametrize("dynamo", [False, True])
-def test_modules_of_smooth_maps_are_exported_by_both_exporters_of_torch(inputs, dynamo, tmp_path):
+def test_pytorch_can_export_modules_of_scaling_methods_with_both_exporters(
+    inputs, dynamo, tmp_path
+):
     pytest.importorskip("onnxscript", reason="torch.onnx.export needs onnxscript")
     model, scores = fitted(calibrant.StructuredScaling(), 3, inputs)
     path, example = tmp_path / "module.onnx", (torch.tensor(scores[:4]),)

@@ -22,7 +22,7 @@ def test_the_band_of_one_group_is_the_interval_of_its_frequency():
 
 
 @pytest.mark.parametrize("n_rows", [30, 300, 3000])
-def test_the_band_holds_the_whole_curve_as_often_as_it_states(rng, n_rows):
+def test_the_band_contains_the_whole_curve_with_the_stated_probability(rng, n_rows):
     grid, missed = np.linspace(0.001, 0.999, 200), 0
     for _ in range(40):
         score, outcome = drawn(rng, n_rows, 1.5)

@@ -105,7 +105,7 @@ def test_logits_may_be_given(overconfident):
     )
 
 
-def test_weights_that_sum_to_one_are_those_of_one(overconfident):
+def test_weights_that_sum_to_one_are_equivalent_to_weights_of_one(overconfident):
     y, proba = overconfident[0][:200], overconfident[1][:200]
     weight = np.full(200, 1 / 200)
     weighted = calibration_gain(y, proba, Temperature(), rng=0, sample_weight=weight)

@@ -160,7 +160,7 @@ def test_classes_of_three_rows_are_too_rare_to_know_their_weights():
     assert adapt(proba, proba, n_resamples=5, rng=0).information > 0.5
 
 
-def test_known_frequencies_of_the_target_are_used_as_they_are(rng):
+def test_known_class_frequencies_of_the_target_are_used_unchanged(rng):
     z = rng.normal(scale=2, size=(400, 3))
     labels = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     model = StructuredScaling(inputs="logits").fit(z, labels)

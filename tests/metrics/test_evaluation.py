@@ -86,7 +86,7 @@ def test_no_name_of_a_figure_calls_an_underconfident_model_overconfident(rng):
     assert names["doubt_on_correct"] == pytest.approx(np.mean(1 - proba.max(axis=1)))
 
 
-def test_evaluations_are_frames(rng):
+def test_evaluations_can_be_converted_to_frames(rng):
     pandas = pytest.importorskip("pandas")
     proba, labels = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60)
     result, groups = evaluate(labels, proba), evaluate(labels, proba, by=np.arange(60) % 2)

@@ -115,7 +115,7 @@ def test_probabilities_of_the_ensemble_are_those_of_its_logarithms(rng):
         )
 
 
-def test_explanation_uses_all_rows_to_tell_overconfidence_from_chance(rng):
+def test_the_explanation_uses_all_rows_to_distinguish_overconfidence_from_sampling_noise(rng):
     """A temperature of 1.05 is certain with 100,000 rows, but not with the rows of a summary."""
     logits = rng.normal(scale=2.0, size=(100_000, 10))
     y = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)

@@ -34,7 +34,7 @@ def test_what_was_found_is_in_the_legend():
     assert texts == ["underconfident", "too few rows"]
 
 
-def test_an_array_of_axes_is_explained():
+def test_an_array_of_axes_raises_an_error_that_shows_how_to_pass_one():
     display = GroupDisplay.from_predictions(DATA.test_labels, DATA.test_proba, by=MONTH)
     with pytest.raises(
         TypeError, match=r"must be a single axes, got an array of 2. Pass one element"

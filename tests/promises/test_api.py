@@ -51,10 +51,10 @@ class NeverFitted(GaussianNB):
         raise AssertionError("fitted before parameters were checked")
 
 
-# W11: a name means the same map everywhere
+# a name means the same map everywhere
 
 
-def test_a_name_is_the_same_map_in_compare_and_by_itself(digits):
+def test_a_method_name_means_the_same_calibrator_in_compare_and_alone(digits):
     proba, labels = digits
     rows = np.arange(len(labels))
     split = [(rows[::2], rows[1::2]), (rows[1::2], rows[::2])]
@@ -69,14 +69,14 @@ def test_a_name_is_the_same_map_in_compare_and_by_itself(digits):
     np.testing.assert_allclose(named.mean[0, 1, 0], np.mean(losses), rtol=1e-12)
 
 
-def test_a_name_is_the_same_map_inside_a_classifier(features):
+def test_a_method_name_means_the_same_calibrator_in_a_classifier(features):
     X, y = features
     named = CalibratedClassifier(GaussianNB(), "isotonic", cv=3).fit(X, y)
     given = CalibratedClassifier(GaussianNB(), calibrant.method("isotonic"), cv=3).fit(X, y)
     np.testing.assert_array_equal(named.predict_proba(X), given.predict_proba(X))
 
 
-def test_obeying_the_error_of_a_named_method_gives_the_map_of_the_name(digits):
+def test_the_error_of_a_binary_method_shows_how_to_use_it_for_many_classes(digits):
     proba, labels = digits
     with pytest.raises(ValueError, match="Use MulticlassToBinary") as error:
         calibrant.method("isotonic").fit(proba, labels)
@@ -84,7 +84,7 @@ def test_obeying_the_error_of_a_named_method_gives_the_map_of_the_name(digits):
     assert f"MulticlassToBinary({advice}, " in str(error.value)
 
 
-def test_compare_takes_a_list_of_calibrators_as_the_stack_does(digits):
+def test_compare_and_the_stacked_ensemble_accept_a_list_of_calibrators(digits):
     proba, labels = digits
     listed = [calibrant.TemperatureScaling(), "isotonic", calibrant.VectorScaling()]
     result = calibrant.compare(labels, proba, methods=listed, cv=2, metrics=["log_loss"])
@@ -95,12 +95,12 @@ def test_compare_takes_a_list_of_calibrators_as_the_stack_does(digits):
     )
 
 
-# W12: predict is the argmax of predict_proba
+# predict is the argmax of predict_proba
 
 
 @pytest.mark.parametrize("notion", ["confidence", "top-label", "top-2-confidence", "within-top-2"])
 @pytest.mark.parametrize("name", ["spline", "histogram"])
-def test_predict_is_the_highest_entry_of_predict_proba(digits, name, notion):
+def test_predict_returns_the_class_with_the_highest_probability(digits, name, notion):
     proba, labels = digits
     model = calibrant.method(name, notion=notion).fit(proba, labels)
     out = model.predict_proba(proba)
@@ -108,7 +108,7 @@ def test_predict_is_the_highest_entry_of_predict_proba(digits, name, notion):
     np.testing.assert_allclose(out.sum(axis=1), 1.0)
 
 
-def test_accuracy_does_not_change_where_claims_stay_above_chance():
+def test_accuracy_does_not_change_if_calibrated_confidences_exceed_one_over_the_number_of_classes():
     data = noisy_simplex(2000, 5, noise=0.5, rng=0)
     model = MulticlassToBinary(calibrant.PlattScaling(), notion="confidence")
     model.fit(data.proba, data.labels)
@@ -120,7 +120,9 @@ def test_accuracy_does_not_change_where_claims_stay_above_chance():
     ("name", "notion", "lost"),
     [("spline", "confidence", 2), ("histogram", "top-label", 0), ("spline", "top-label", 143)],
 )
-def test_on_cifar100_only_classes_claimed_at_chance_leave_the_top(real_data, name, notion, lost):
+def test_on_cifar100_the_predicted_class_changes_only_if_its_probability_is_at_most_one_percent(
+    real_data, name, notion, lost
+):
     """4.05 % and 1.21 % of the rows once left it, and accuracy fell from 0.7490 to 0.7463."""
     data = real_data("cifar100_resnet110_gupta")
     logits, labels = data["test_logits"], data["test_labels"]
@@ -133,10 +135,10 @@ def test_on_cifar100_only_classes_claimed_at_chance_leave_the_top(real_data, nam
     assert (said == labels).mean() == pytest.approx(0.7490, abs=5e-5)
 
 
-# S1 to S15: the habits of a scikit-learn user
+# the habits of a scikit-learn user
 
 
-def test_a_calibrator_may_be_given_by_its_name(features):
+def test_a_calibrator_can_be_passed_by_its_name(features):
     X, y = features
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y)
     assert type(model.calibrators_[0]) is calibrant.TemperatureScaling
@@ -146,17 +148,17 @@ def test_a_calibrator_may_be_given_by_its_name(features):
     assert search.fit(X, y).best_params_["calibrator"] in ("platt", "temperature")
 
 
-def test_an_unknown_name_is_an_error_before_anything_is_fitted(features):
+def test_an_unknown_method_name_raises_an_error_before_anything_is_fitted(features):
     with pytest.raises(ValueError, match=r"Did you mean 'isotonic'\?"):
         CalibratedClassifier(NeverFitted(), "isotonc").fit(*features)
 
 
-def test_prefit_names_the_frozen_estimator(features):
+def test_the_error_of_cv_prefit_recommends_a_frozen_estimator(features):
     with pytest.raises(ValueError, match=r"FrozenEstimator\(estimator\)"):
         CalibratedClassifier(NeverFitted(), cv="prefit").fit(*features)
 
 
-def test_obeying_the_hint_calibrates_the_fitted_estimator(features):
+def test_a_frozen_estimator_is_calibrated_without_a_new_fit(features):
     X, y = features
     fitted = GaussianNB().fit(X[::2], y[::2])
     model = CalibratedClassifier(FrozenEstimator(fitted), "temperature").fit(X[1::2], y[1::2])
@@ -164,7 +166,7 @@ def test_obeying_the_hint_calibrates_the_fitted_estimator(features):
     assert model.calibrator_.temperature_ == pytest.approx(alone.temperature_)
 
 
-def test_a_class_instead_of_an_instance_is_explained_before_fitting(features):
+def test_a_class_instead_of_an_instance_raises_an_error_before_fitting(features):
     with pytest.raises(
         TypeError, match=r"got the class TemperatureScaling\. Pass TemperatureScaling\(\)"
     ):
@@ -173,7 +175,7 @@ def test_a_class_instead_of_an_instance_is_explained_before_fitting(features):
         CalibratedClassifier(GaussianNB).fit(*features)
 
 
-def test_everything_that_is_fitted_explains_itself(features, digits):
+def test_every_fitted_estimator_has_an_explanation(features, digits):
     proba, labels = digits
     for name in ("temperature", "vector", "histogram", "ensemble-temperature"):
         model = calibrant.method(name, notion="class-wise" if name == "histogram" else None)
@@ -198,17 +200,17 @@ def test_everything_that_is_fitted_explains_itself(features, digits):
     assert one.explain().endswith(one.calibrator_.explain())
 
 
-def test_a_regressor_is_called_one(features):
+def test_a_regressor_is_rejected(features):
     with pytest.raises(TypeError, match=r"LinearRegression is a regressor, but a classifier with"):
         CalibratedClassifier(LinearRegression()).fit(*features)
 
 
-def test_one_class_is_shown_as_it_was_written(features):
+def test_the_error_for_labels_of_one_class_shows_the_label(features):
     with pytest.raises(ValueError, match=r"of one class \('a'\)"):
         CalibratedClassifier(GaussianNB()).fit(features[0], np.full(len(features[0]), "a"))
 
 
-def test_a_share_of_rows_is_held_out_for_the_calibrator(features):
+def test_a_float_cv_holds_out_a_share_of_rows_for_the_calibrator(features):
     X, y = features
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=0.25).fit(X, y)
     assert len(model.estimators_) == 1
@@ -218,7 +220,7 @@ def test_a_share_of_rows_is_held_out_for_the_calibrator(features):
         CalibratedClassifier(GaussianNB(), cv=1.5).fit(X, y)
 
 
-# B D4: folds of one row
+# folds of one row
 
 
 def test_folds_of_one_row_are_rejected_for_ensembles(features):
@@ -228,7 +230,7 @@ def test_folds_of_one_row_are_rejected_for_ensembles(features):
         model.fit(X, y)
 
 
-def test_obeying_the_hint_gives_one_map_of_all_rows(features):
+def test_leave_one_out_without_an_ensemble_fits_one_calibrator_on_all_rows(features):
     X, y = features[0][:60], features[1][:60]
     model = CalibratedClassifier(
         LogisticRegression(), "temperature", cv=LeaveOneOut(), ensemble=False
@@ -236,10 +238,10 @@ def test_obeying_the_hint_gives_one_map_of_all_rows(features):
     assert model.calibrator_.class_weights_.sum() == 60
 
 
-# B section 5, 7: the label of an average
+# the label of an average
 
 
-def test_inside_a_classifier_too_predict_is_the_highest_entry(features):
+def test_a_calibrated_classifier_predicts_the_class_with_the_highest_probability(features):
     X, y = features
     lifted = MulticlassToBinary(calibrant.HistogramBinning(n_bins=3), notion="top-label")
     model = CalibratedClassifier(RandomForestClassifier(20, random_state=0), lifted, cv=3)
@@ -249,7 +251,7 @@ def test_inside_a_classifier_too_predict_is_the_highest_entry(features):
     )
 
 
-# S8, S9: groups
+# groups
 
 
 @pytest.fixture(scope="module")
@@ -279,14 +281,14 @@ class Folds:
         return 3
 
 
-def test_groups_reach_the_splitter_without_metadata_routing(patients):
+def test_groups_are_passed_to_the_splitter_without_metadata_routing(patients):
     X, y, who = patients
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(5))
     model.fit(X, y, groups=who)
     assert len(model.estimators_) == 10 + 5 + 1
 
 
-def test_groups_reach_the_splitter_by_metadata_routing(patients):
+def test_groups_are_passed_to_the_splitter_by_metadata_routing(patients):
     X, y, who = patients
     with config_context(enable_metadata_routing=True):
         model = CalibratedClassifier(GaussianNB(), "temperature", cv=GroupKFold(3))
@@ -295,7 +297,7 @@ def test_groups_reach_the_splitter_by_metadata_routing(patients):
     np.testing.assert_array_equal(routed, plain.fit(X, y, groups=who).predict_proba(X))
 
 
-def test_a_number_of_folds_keeps_groups_together(patients):
+def test_an_integer_cv_keeps_groups_together(patients):
     X, y, who = patients
     counted = CalibratedClassifier(GaussianNB(), "temperature", cv=3).fit(X, y, groups=who)
     given = CalibratedClassifier(GaussianNB(), "temperature", cv=StratifiedGroupKFold(3))
@@ -305,7 +307,7 @@ def test_a_number_of_folds_keeps_groups_together(patients):
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
-def test_groups_reach_the_folds_inside_the_calibrator(patients, ensemble):
+def test_groups_are_passed_to_the_folds_of_the_calibrator(patients, ensemble):
     X, y, who = patients
     inner = Folds()
     stack = calibrant.AutoCalibration(["temperature"], cv=inner)
@@ -316,7 +318,7 @@ def test_groups_reach_the_folds_inside_the_calibrator(patients, ensemble):
     assert [len(np.unique(groups)) for groups in inner.seen] == sizes
 
 
-def test_groups_reach_the_folds_of_stacks_and_averages(digits):
+def test_groups_are_passed_to_the_folds_of_stacked_ensembles_and_cross_fitted_calibrators(digits):
     proba, labels = digits
     who = np.arange(len(labels)) // 20
     folds = GroupKFold(3)
@@ -328,7 +330,7 @@ def test_groups_reach_the_folds_of_stacks_and_averages(digits):
         assert np.isfinite(model.predict_proba(proba)).all()
 
 
-def test_groups_are_dealt_whole_and_reach_the_folds_of_a_method_that_is_compared(digits):
+def test_compare_keeps_groups_together_and_passes_them_to_the_folds_of_a_method(digits):
     proba, labels = digits
     who = np.arange(len(labels)) // 20
     inner = Folds()
@@ -340,7 +342,7 @@ def test_groups_are_dealt_whole_and_reach_the_folds_of_a_method_that_is_compared
     assert sorted(group for part in held for group in part) == list(range(20))
 
 
-def test_groups_decide_the_folds_of_a_gain(digits):
+def test_groups_determine_the_folds_of_a_calibration_gain(digits):
     proba, labels = digits
     who = np.arange(len(labels)) // 20
     one, other = (
@@ -350,7 +352,7 @@ def test_groups_decide_the_folds_of_a_gain(digits):
     assert one == other
 
 
-def test_groups_of_the_wrong_length_and_a_single_group_are_errors(digits):
+def test_groups_of_the_wrong_length_and_a_single_group_raise_an_error(digits):
     proba, labels = digits
     with pytest.raises(ValueError, match=r"groups must have shape \(400,\)"):
         calibrant.AutoCalibration().fit(proba, labels, groups=[1, 2])
@@ -358,11 +360,11 @@ def test_groups_of_the_wrong_length_and_a_single_group_are_errors(digits):
         calibrant.CrossFitted("temperature").fit(proba, labels, groups=np.zeros(400))
 
 
-# S11: frames out
+# frames out
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_a_calibrated_classifier_gives_frames_as_calibrators_do(features, kind):
+def test_a_calibrated_classifier_returns_frames_after_set_output(features, kind):
     pytest.importorskip(kind)
     X, y = features
     names = np.array(["ant", "bee", "cat"])[y]
@@ -375,10 +377,10 @@ def test_a_calibrated_classifier_gives_frames_as_calibrators_do(features, kind):
     np.testing.assert_array_equal(model.predict(X), model.classes_[plain.argmax(axis=1)])
 
 
-# S6, S7: scorers, and one set of names
+# scorers, and one set of names
 
 
-def test_weights_reach_a_scorer_by_metadata_routing(features):
+def test_weights_are_passed_to_a_scorer_by_metadata_routing(features):
     X, y = features
     weight = np.where(y == 0, 3.0, 1.0)
     with config_context(enable_metadata_routing=True):
@@ -394,7 +396,7 @@ def test_weights_reach_a_scorer_by_metadata_routing(features):
 
 
 @pytest.mark.parametrize("name", ["ece", "conf_ece", "ks", "ks_error", "brier", "log_loss"])
-def test_a_metric_has_the_same_names_everywhere(digits, features, name):
+def test_scorers_and_compare_and_tests_accept_the_same_metric_names(digits, features, name):
     proba, labels = digits
     scored = calibrant.metrics.scorer(name)(GaussianNB().fit(*features), *features)
     assert np.isfinite(scored)
@@ -404,11 +406,11 @@ def test_a_metric_has_the_same_names_everywhere(digits, features, name):
     assert 0 < tested.p_value <= 1
 
 
-# A3, A9: weights, kinds of scores and notions in tests and intervals
+# weights, kinds of scores and notions in tests and intervals
 
 
 @pytest.mark.parametrize("kwargs", [{"metric": "cw_ece"}, {"metric": "ks"}])
-def test_only_ratios_of_weights_matter_in_a_consistency_test(digits, kwargs):
+def test_a_consistency_test_depends_only_on_ratios_of_weights(digits, kwargs):
     """Whole numbers are no exception: the p-value does not jump with the last digit."""
     proba, labels = digits
     weight = 1 + np.arange(len(labels)) % 3
@@ -428,7 +430,7 @@ def test_a_consistency_test_computes_the_weighted_error(digits, low):
     assert result.statistic == pytest.approx(error, rel=1e-12)
 
 
-def test_a_kernel_test_and_a_bootstrap_reject_unequal_weights(digits):
+def test_the_kernel_test_and_the_bootstrap_reject_unequal_weights(digits):
     proba, labels = digits
     weight, options = np.arange(len(labels)) % 3, {"n_resamples": 19, "rng": 0}
     interval = partial(calibrant.inference.bootstrap_interval, "brier_score")
@@ -440,7 +442,7 @@ def test_a_kernel_test_and_a_bootstrap_reject_unequal_weights(digits):
         assert weighted == function(labels[present], proba[present], **options)
 
 
-def test_logits_are_taken_by_tests_and_intervals(digits):
+def test_tests_and_intervals_accept_logits(digits):
     proba, labels = digits
     logits = np.log(np.maximum(proba, 1e-9)) + 3.0
     soft = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -458,7 +460,7 @@ def test_logits_are_taken_by_tests_and_intervals(digits):
     )
 
 
-def test_a_consistency_test_takes_a_notion(digits):
+def test_a_consistency_test_accepts_a_type_of_calibration(digits):
     proba, labels = digits
     test = calibrant.inference.consistency_test
     by_notion = test(labels, proba, notion="top-label", n_resamples=19, rng=0)
@@ -466,14 +468,14 @@ def test_a_consistency_test_takes_a_notion(digits):
     assert (by_notion.statistic, by_notion.p_value) == (by_metric.statistic, by_metric.p_value)
 
 
-def test_a_gain_takes_splits(digits):
+def test_a_calibration_gain_accepts_a_list_of_splits(digits):
     proba, labels = digits
     splits = list(KFold(4).split(proba))
     gain = calibrant.inference.calibration_gain
     assert gain(labels, proba, cv=splits) == gain(labels, proba, cv=KFold(4))
 
 
-# A10: a class by its name
+# a class by its name
 
 
 @pytest.fixture(scope="module")
@@ -483,7 +485,7 @@ def animals():
     return np.array(names)[data.labels], data.proba, names
 
 
-def test_a_notion_may_name_a_class(animals):
+def test_metrics_accept_types_of_calibration_that_contain_a_class_name(animals):
     labels, proba, names = animals
     codes = np.searchsorted(names, labels)
     for metric in (
@@ -498,7 +500,7 @@ def test_a_notion_may_name_a_class(animals):
         )
 
 
-def test_a_calibrator_and_a_test_may_name_a_class(animals):
+def test_calibrators_and_tests_accept_types_of_calibration_that_contain_a_class_name(animals):
     labels, proba, names = animals
     codes = np.searchsorted(names, labels)
     named = MulticlassToBinary(calibrant.PlattScaling(), notion="class-owl", classes=names)
@@ -513,21 +515,21 @@ def test_a_calibrator_and_a_test_may_name_a_class(animals):
     )
 
 
-def test_a_name_that_is_no_class_is_an_error_with_a_suggestion(animals):
+def test_an_unknown_class_name_raises_an_error_with_a_suggestion(animals):
     labels, proba, names = animals
     with pytest.raises(ValueError, match=r"Unknown class 'owls'. Did you mean 'owl'\?"):
         calibrant.metrics.ks_error(labels, proba, notion="class-owls", classes=names)
 
 
-# A13: fields that explain themselves
+# fields that explain themselves
 
 
-def test_every_field_of_an_evaluation_is_explained():
+def test_the_docstring_of_evaluation_explains_every_field():
     said = calibrant.Evaluation.__doc__
     assert all(field.name in said for field in fields(calibrant.Evaluation))
 
 
-def test_confidence_where_wrong_is_called_so(animals):
+def test_the_mean_confidence_on_errors_is_not_called_overconfidence(animals):
     labels, proba, names = animals
     table = str(calibrant.evaluate(labels, proba, classes=names))
     assert "mean confidence on errors" in table
@@ -535,7 +537,7 @@ def test_confidence_where_wrong_is_called_so(animals):
 
 
 @pytest.mark.parametrize("name", sorted(set(calibrant.metrics.registry.__all__)))
-def test_every_metric_takes_logits_and_weights(animals, name):
+def test_every_metric_accepts_logits_and_weights(animals, name):
     labels, proba, names = animals
     metric, weight = getattr(calibrant.metrics, name), np.arange(len(labels)) % 3
     options = {"sample_weight": weight, "classes": names}
@@ -563,21 +565,21 @@ def public_functions_of_scores():
 
 
 @pytest.mark.parametrize("taken", list(public_functions_of_scores()))
-def test_whatever_takes_truth_and_scores_takes_their_kind_and_their_classes(taken):
+def test_every_function_of_labels_and_scores_accepts_inputs_and_classes(taken):
     if "class_axis" in taken:  # makes rows of arrays of more axes, whatever they hold
         return
     assert {"inputs", "classes"} <= set(taken)
     assert taken["inputs"].default == "proba"
 
 
-def test_inputs_and_weights_walk_finds_the_functions_that_it_is_about():
+def test_the_list_of_functions_of_labels_and_scores_is_complete():
     found = {param.id for param in public_functions_of_scores()}
     assert len(found) >= 40
     wanted = {"inference.debiased_interval", "inference.validity_curve", "plots.ValidityDisplay"}
     assert {f"calibrant.{name}" for name in wanted | {"report.summarize", "compare"}} <= found
 
 
-def test_decompositions_intervals_and_curves_take_logits(digits):
+def test_decompositions_and_intervals_and_curves_accept_logits(digits):
     proba, labels = digits
     logits = np.log(np.maximum(proba, 1e-9)) + 3.0
     # The library's own softmax: another one differs in the last bit, which moves tied rows to
@@ -610,7 +612,7 @@ def test_decompositions_intervals_and_curves_take_logits(digits):
         )
 
 
-def test_rows_that_are_far_from_one_are_divided_by_their_owner_in_single_metrics(digits):
+def test_single_metrics_reject_rows_whose_sum_is_far_from_one(digits):
     proba, labels = digits
     with pytest.raises(ValueError, match=r"Pass p / p.sum\(axis=1, keepdims=True\)"):
         calibrant.metrics.log_loss(labels, 0.7 * proba)
@@ -619,12 +621,12 @@ def test_rows_that_are_far_from_one_are_divided_by_their_owner_in_single_metrics
     assert calibrant.metrics.log_loss(labels, divided) == pytest.approx(evaluated.log_loss)
 
 
-# A3: weights of a report
+# weights of a report
 
 REPORT = {"calibrator": calibrant.TemperatureScaling(), "n_resamples": 49}
 
 
-def test_a_report_of_rows_of_weight_zero_is_that_of_the_others(digits):
+def test_a_report_ignores_rows_of_weight_zero(digits):
     proba, labels = digits[0][:200], digits[1][:200]
     weight, group = 3.0 * (np.arange(200) % 3 > 0), np.arange(200) % 2
     summarize, present = calibrant.report.summarize, weight > 0
@@ -638,7 +640,7 @@ def test_a_report_of_rows_of_weight_zero_is_that_of_the_others(digits):
     assert "its proof counts rows" in calibrant.report.to_html(one)
 
 
-def test_a_report_of_other_weights_leaves_out_what_draws_rows_and_says_so(digits):
+def test_a_report_with_unequal_weights_omits_resampling_of_rows_and_states_this(digits):
     proba, labels = digits
     weight = np.linspace(0.1, 1.9, len(labels))
     made = calibrant.report.summarize(labels, proba, sample_weight=weight, **REPORT)
@@ -655,7 +657,7 @@ def test_a_report_of_other_weights_leaves_out_what_draws_rows_and_says_so(digits
     assert scaled.verdict == made.verdict
 
 
-def test_rows_to_fit_on_may_have_weights_too(digits):
+def test_calibration_rows_of_a_report_can_have_weights(digits):
     proba, labels = digits
     weight = np.arange(200) % 3
     rows = np.repeat(np.arange(200), weight)
@@ -667,7 +669,7 @@ def test_rows_to_fit_on_may_have_weights_too(digits):
     assert made[0].guarantee is None
 
 
-def test_the_command_line_takes_weights_of_a_report(tmp_path, capsys, monkeypatch):
+def test_the_report_command_accepts_weights(tmp_path, capsys, monkeypatch):
     pytest.importorskip("typer")
     pandas = pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
@@ -682,7 +684,7 @@ def test_the_command_line_takes_weights_of_a_report(tmp_path, capsys, monkeypatc
     assert "--weight w" in found["code"]
 
 
-def test_a_report_takes_rng_and_its_older_name_too():
+def test_a_report_accepts_rng_or_random_state():
     data = noisy_simplex(60, 2, rng=0)
     made = partial(calibrant.report.summarize, data.labels, data.proba, **REPORT)
     one = made(rng=1).metrics
@@ -692,7 +694,7 @@ def test_a_report_takes_rng_and_its_older_name_too():
         made(rng=1, random_state=1)
 
 
-def test_functions_take_rng_and_compare_its_older_name_too(digits):
+def test_compare_accepts_rng_or_random_state(digits):
     proba, labels = digits
     compare = partial(calibrant.compare, labels, proba, methods=["temperature"], cv=2)
     one, other = compare(rng=3), compare(random_state=3)

@@ -1,4 +1,4 @@
-"""Groups, ordered classes, intervals and pictures for users and auditors."""
+"""Groups, ordered classes, intervals and figures for users and auditors."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def results(comparison):
     ]
 
 
-def test_accumulators_take_logits():
+def test_accumulators_accept_logits():
     found = MetricAccumulator(inputs="logits").update(TRUTH, np.log(PROBA + 1e-30)).compute()
     assert found.accuracy == evaluate(TRUTH, PROBA).accuracy
 
 
-def test_accumulators_are_reset_added_and_shown_in_a_line():
+def test_accumulators_can_be_added_and_reset_and_have_a_short_representation():
     one = MetricAccumulator().update(TRUTH[:300], PROBA[:300])
     two = MetricAccumulator().update(TRUTH[300:], PROBA[300:])
     assert (one + two).compute().conf_ece == pytest.approx(evaluate(TRUTH, PROBA).conf_ece)
@@ -69,14 +69,14 @@ def test_accumulators_are_reset_added_and_shown_in_a_line():
     assert one.update(TRUTH[300:], PROBA[300:]).compute() == two.compute()
 
 
-def test_groups_have_intervals_that_hold_together_and_say_when_they_are_small():
+def test_groups_have_simultaneous_intervals_and_small_groups_are_listed():
     found = evaluate(TRUTH, PROBA, by={"digit": TRUTH, "half": np.arange(600) // 300})
     assert len(found) == 20
     assert found["digit=3, half=1"].gap_low <= found["digit=3, half=1"].gap
     assert isinstance(found.too_small, tuple)
 
 
-def test_months_are_evaluated_in_their_order_with_a_picture():
+def test_months_are_plotted_in_chronological_order():
     pytest.importorskip("matplotlib")
     month = np.array("2026-01", dtype="datetime64[M]") + np.arange(600) // 200
     display = plots.GroupDisplay.from_predictions(TRUTH, PROBA, by=month).plot()
@@ -84,37 +84,37 @@ def test_months_are_evaluated_in_their_order_with_a_picture():
     assert texts == ["2026-01", "2026-02", "2026-03"]
 
 
-def test_ordered_classes_have_a_score_and_notions():
+def test_ordered_classes_have_a_proper_score_and_a_type_of_calibration():
     assert metrics.ranked_probability_score([0], [[0.0, 1.0, 0.0]]) == 0.5
     error = metrics.expected_calibration_error(TRUTH, PROBA, notion="at-most-4")
     assert 0 < error < metrics.expected_calibration_error(TRUTH, PROBA)
 
 
-def test_slope_and_intercept_have_intervals_and_reviewers_their_tests():
+def test_the_calibration_slope_has_an_interval_and_classical_tests_detect_miscalibration():
     line = inference.calibration_line(TRUTH, PROBA)
     assert line.slope.low < line.slope.estimate < line.slope.high < 1
     tests = (inference.spiegelhalter_test, inference.hosmer_lemeshow_test)
     assert all(test(TRUTH, PROBA).p_value < 0.001 for test in tests)
 
 
-def test_rows_of_one_patient_are_drawn_together():
+def test_the_bootstrap_draws_all_rows_of_a_patient_together():
     patient = np.arange(600) // 20
     options = {"groups": patient, "n_resamples": 20, "rng": 0}
     assert inference.bootstrap_interval("brier_score", TRUTH, PROBA, **options).low > 0
 
 
-def test_results_are_html_in_a_notebook(results):
+def test_results_are_shown_as_html_in_a_notebook(results):
     for result in results:
         assert result._repr_html_().startswith(("<table>", "<pre", "<iframe"))
 
 
-def test_html_is_escaped():
+def test_group_names_are_escaped_in_html():
     found = evaluate(TRUTH, PROBA, by=np.where(TRUTH < 5, "<script>", "b"))
     assert "<script>" not in found._repr_html_()
     assert "&lt;script&gt;" in found._repr_html_()
 
 
-def test_the_best_method_is_named_and_methods_are_distinguished(comparison):
+def test_a_comparison_names_the_best_method_and_compares_pairs_of_methods(comparison):
     assert comparison.best == "structured-vector"
     gain = comparison.difference("structured-vector", "temperature")
     back = comparison.difference("temperature", "structured-vector")
@@ -129,7 +129,7 @@ def test_the_best_method_is_named_and_methods_are_distinguished(comparison):
         comparison.difference("temprature", "uncalibrated")
 
 
-def test_no_repr_fills_a_screen(results):
+def test_representations_of_results_are_short(results):
     pytest.importorskip("matplotlib")
     shown = [
         *results,
@@ -142,14 +142,14 @@ def test_no_repr_fills_a_screen(results):
         assert "\n" not in repr(result)
 
 
-def test_a_report_saves_itself_in_the_form_that_the_path_says(results, tmp_path):
+def test_the_extension_of_the_path_determines_the_format_of_a_saved_report(results, tmp_path):
     made = results[-1]
     for ending, form in (("html", report.to_html), ("md", report.to_markdown)):
         made.save(tmp_path / f"r.{ending}")
         assert (tmp_path / f"r.{ending}").read_text(encoding="utf-8") == form(made)
 
 
-def test_an_array_of_axes_is_explained():
+def test_an_array_of_axes_raises_an_error_that_shows_how_to_pass_one():
     figure = pytest.importorskip("matplotlib.figure").Figure()
     display = plots.ReliabilityDisplay.from_predictions(TRUTH, PROBA)
     with pytest.raises(TypeError, match=r"got an array of 2. Pass one element, such as ax=axes"):
@@ -158,7 +158,7 @@ def test_an_array_of_axes_is_explained():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notion", ["confidence", "class-wise", "top-label"])
-def test_legends_of_displays_that_stand_side_by_side_do_not_collide(notion):
+def test_legends_of_adjacent_figures_do_not_overlap(notion):
     plt = pytest.importorskip("matplotlib.pyplot")
     data, plots = noisy_simplex(300, 3, rng=0), calibrant.plots
     figure, axes = plt.subplots(1, 2, figsize=(10, 5))
@@ -179,26 +179,26 @@ def test_legends_of_displays_that_stand_side_by_side_do_not_collide(notion):
     plt.close(figure)
 
 
-def test_a_misspelt_notion_gets_a_suggestion():
+def test_a_misspelled_type_of_calibration_raises_an_error_with_a_suggestion():
     with pytest.raises(
         ValueError, match=r"Unknown notion 'clas-wise'. Did you mean 'class-wise'\?"
     ):
         metrics.expected_calibration_error(TRUTH, PROBA, notion="clas-wise")
 
 
-def test_modules_list_their_public_names_only():
+def test_modules_list_only_public_names():
     for name in ("notions", "testing", "guarantees", "label_shift", "datasets", "binning"):
         module = getattr(calibrant, name)
         assert dir(module) == sorted(module.__all__)
 
 
-def test_the_docstring_names_what_there_is():
+def test_the_docstring_of_the_package_names_the_main_functions():
     for name in ("CalibratedClassifier", "evaluate", "compare", "report", "inference"):
         assert f"``{name}``" in calibrant.__doc__
 
 
 @pytest.mark.slow
-def test_type_checkers_report_names_and_inputs_that_do_not_exist(tmp_path):
+def test_type_checkers_report_unknown_names_and_inputs(tmp_path):
     pytest.importorskip("mypy")
     wrong = tmp_path / "wrong.py"
     wrong.write_text(
@@ -227,7 +227,7 @@ def gallery_snippets():
     return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 
-def test_snippets_of_the_gallery_begin_with_imports_and_are_whole():
+def test_code_of_the_gallery_begins_with_imports_and_is_complete():
     for code in gallery_snippets():
         compile(code, "gallery.md", "exec")  # a bare return would not compile
         assert code.startswith(("import ", "from "))
@@ -236,7 +236,7 @@ def test_snippets_of_the_gallery_begin_with_imports_and_are_whole():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", gallery_snippets())
-def test_snippets_of_the_gallery_can_be_pasted(code, tmp_path, monkeypatch):
+def test_code_of_the_gallery_can_be_pasted_and_runs(code, tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.chdir(tmp_path)  # the snippets save figures
     scope = {}

@@ -64,9 +64,7 @@ def rejected(capsys, *arguments):
     ],
     ids=lambda values: "-".join(map(str, values)),
 )
-def test_labels_that_look_like_numbers_match_the_columns_that_they_name(
-    classes, labels, ending, rng, capsys
-):
+def test_numeric_labels_match_columns_with_the_same_name(classes, labels, ending, rng, capsys):
     proba = rng.dirichlet(np.full(len(classes), 0.3), 60)
     proba = proba[proba.argmax(axis=1) < len(labels)]
     column = [labels[k] for k in proba.argmax(axis=1)]
@@ -76,7 +74,7 @@ def test_labels_that_look_like_numbers_match_the_columns_that_they_name(
 
 
 @pytest.mark.parametrize("classes", [["01", "02", "03"], ["1", "01"], ["1", "1.0"], ["1", "True"]])
-def test_labels_of_a_text_file_match_the_columns_of_the_same_spelling(classes, rng, capsys):
+def test_labels_of_a_text_file_match_columns_with_the_same_spelling(classes, rng, capsys):
     proba = rng.dirichlet(np.full(len(classes), 0.3), 60)
     labels = [classes[k] for k in proba.argmax(axis=1)]
     write("x.csv", [f"p_{name}" for name in classes], proba, labels)
@@ -93,13 +91,13 @@ def test_labels_of_a_text_file_match_the_columns_of_the_same_spelling(classes, r
     ],
     ids=lambda values: "-".join(map(str, values)),
 )
-def test_labels_that_name_no_column_or_several_are_rejected(classes, labels, rng, capsys):
+def test_labels_that_match_no_column_or_several_columns_are_rejected(classes, labels, rng, capsys):
     proba = rng.dirichlet(np.ones(2), 20)
     write("x.parquet", [f"p_{name}" for name in classes], proba, labels * 10)
     assert "--classes" in rejected(capsys, "evaluate", "x.parquet", "--label", "y")
 
 
-def test_classes_say_what_ambiguous_labels_mean(rng, capsys):
+def test_the_classes_option_resolves_ambiguous_labels(rng, capsys):
     proba = rng.dirichlet(np.ones(2), 40)
     write("x.parquet", ["p_yes", "p_no"], proba, proba.argmax(axis=1) == 0)
     assert accuracy(capsys, "x.parquet", "--classes", "True,False") == 1.0
@@ -109,7 +107,7 @@ def test_classes_say_what_ambiguous_labels_mean(rng, capsys):
 
 
 @pytest.mark.parametrize("prefix", ["", "p_", "prob_", "proba_"])
-def test_apply_reads_the_columns_of_the_fit_and_calibrates_once(prefix, rng, capsys):
+def test_apply_reads_the_columns_of_the_fit_and_does_not_calibrate_twice(prefix, rng, capsys):
     names = [f"{prefix}{name}" for name in ("cat", "dog", "owl")]
     proba = rng.dirichlet(np.full(3, 0.5), 200)
     labels = np.array(["cat", "dog", "owl"])[calibrant.datasets.draw_labels(proba**0.5, rng=rng)]
@@ -134,7 +132,7 @@ def read_column(path, name):
     return [line[place] for line in lines[1:]]
 
 
-def test_a_model_without_columns_asks_which_of_several_are_the_scores(rng, capsys):
+def test_a_model_without_column_names_rejects_ambiguous_score_columns(rng, capsys):
     proba = rng.dirichlet(np.full(3, 0.5), 100)
     labels = np.array(["cat", "dog", "owl"])[calibrant.datasets.draw_labels(proba, rng=rng)]
     model = calibrant.TemperatureScaling(classes=["cat", "dog", "owl"])
@@ -149,7 +147,7 @@ def test_a_model_without_columns_asks_which_of_several_are_the_scores(rng, capsy
 # Text
 
 
-def test_line_ends_in_quotes_are_no_rows_wherever_they_are(rng, capsys, monkeypatch):
+def test_quoted_line_breaks_do_not_start_new_rows(rng, capsys, monkeypatch):
     monkeypatch.setattr("calibrant.io._csv_reader._CSV_BYTES", 2**16)
     row = "0.25,0.25,0.50,owl,plain note\n"
     forged = "0.98,0.01,0.01,dog,forged\n"
@@ -163,7 +161,7 @@ def test_line_ends_in_quotes_are_no_rows_wherever_they_are(rng, capsys, monkeypa
     assert (result["n_samples"], result["accuracy"]) == (n_rows + 51, 1.0)
 
 
-def test_line_ends_in_names_forge_no_lines_of_a_monitor():
+def test_line_breaks_in_names_do_not_forge_output_lines_of_a_monitor():
     name = "A\nNo alarm after 999,999 rows.\nAll is well"
     monitor = CalibrationMonitor(classes=[f"a {name}", f"b {name}"], horizon=1000)
     labels = [f"a {name}", f"b {name}"] * 500
@@ -182,23 +180,21 @@ def test_line_ends_in_names_forge_no_lines_of_a_monitor():
         ("p_a,p_b,y\n25,75,b\n50,50,a\n", ["--percent"]),
     ],
 )
-def test_separators_decimal_commas_and_percentages_are_read_if_they_are_named(
-    text, options, capsys
-):
+def test_separators_and_decimal_commas_and_percentages_are_read_with_options(text, options, capsys):
     Path("x.csv").write_text(text)
     assert accuracy(capsys, "x.csv", *options) == 1.0
     said = rejected(capsys, "evaluate", "x.csv", "--label", "y")
     assert options[0] in said or "divide by 100" in said
 
 
-def test_a_message_names_the_line_and_the_column_of_a_missing_score(capsys):
+def test_an_error_states_the_line_and_the_column_of_a_missing_score(capsys):
     Path("x.csv").write_text('p_a,p_{b},y\n0.5,0.5,"a\n\n"\n\n0.5,,a\n')
     said = rejected(capsys, "evaluate", "x.csv", "--label", "y", "--classes", "a,b")
     assert "Row 1 (line 6), column 'p_{b}' of the probabilities is nan" in said
 
 
 @pytest.mark.parametrize("key", ["temperature_", "classes", "format"])
-def test_a_model_that_holds_a_key_twice_is_rejected(key, rng):
+def test_a_model_file_with_a_duplicate_key_is_rejected(key, rng):
     proba = rng.dirichlet(np.ones(3), 60)
     labels = calibrant.datasets.draw_labels(proba, rng=rng)
     calibrant.save(calibrant.TemperatureScaling().fit(proba, labels), "m.json")
@@ -208,13 +204,13 @@ def test_a_model_that_holds_a_key_twice_is_rejected(key, rng):
         calibrant.load("m.json")
 
 
-def test_a_state_that_holds_a_key_twice_is_rejected():
+def test_a_monitor_state_with_a_duplicate_key_is_rejected():
     text = CalibrationMonitor(classes=[0, 1]).to_json()
     with pytest.raises(ValueError, match="more than once"):
         CalibrationMonitor.from_json(text.replace('"n_rows":', '"n_rows": 7, "n_rows":'))
 
 
-def test_an_archive_that_holds_an_array_twice_is_rejected(rng, capsys):
+def test_an_archive_with_a_duplicate_array_is_rejected(rng, capsys):
     import zipfile
 
     proba = rng.dirichlet(np.ones(3), 60)

@@ -36,7 +36,7 @@ def counts():
     return json.loads((ROOT / "benchmarks" / "records" / "coverage.json").read_text())
 
 
-def test_the_page_holds_the_counts_that_were_made(coverage, counts):
+def test_the_page_shows_the_recorded_counts(coverage, counts):
     page = (ROOT / "benchmarks" / "records" / "coverage.md").read_text(encoding="utf-8")
     assert page == coverage.page_of(counts)
 
@@ -45,7 +45,7 @@ SAID = {("label shift, all classes at once", 10, 1000)}
 """Cells below 93 %, about which the page and a docstring have a sentence."""
 
 
-def test_every_cell_of_the_first_family_was_run_and_holds(coverage, counts):
+def test_coverage_of_the_first_family_of_simulations_is_at_least_93_percent(coverage, counts):
     """At least 200 samples, 93 % of which hold the truth; label shifts are dear, or rejected."""
     for cell in product(coverage.INTERVALS, coverage.CLASSES, coverage.ROWS):
         parts = coverage.cell_of(counts, "gaussian", *cell)
@@ -55,7 +55,7 @@ def test_every_cell_of_the_first_family_was_run_and_holds(coverage, counts):
         assert sum(part[0] for part in parts) >= 0.93 * total or cell in SAID, cell
 
 
-def test_what_was_run_of_the_second_family_holds(coverage, counts):
+def test_coverage_of_the_second_family_of_simulations_is_at_least_93_percent(coverage, counts):
     for cell in product(coverage.INTERVALS, coverage.CLASSES, coverage.ROWS):
         parts = coverage.cell_of(counts, "dirichlet", *cell)
         assert sum(part[0] for part in parts) >= 0.93 * sum(map(coverage.judged, parts)), cell
@@ -66,7 +66,9 @@ def test_what_was_run_of_the_second_family_holds(coverage, counts):
     ("family", "n_classes", "part", "n_rows"),
     [("gaussian", 2, 2, 10), ("gaussian", 10, 2, 30), ("dirichlet", 2, 2, 30)],
 )
-def test_cells_of_the_table_can_be_made_again(coverage, counts, family, n_classes, part, n_rows):
+def test_cells_of_the_coverage_table_are_reproducible(
+    coverage, counts, family, n_classes, part, n_rows
+):
     setting = coverage.Setting(family, n_classes, part, n_rows)
     keys = {name: setting.key(name) for name in coverage.INTERVALS}
     recorded = {name: counts[key] for name, key in keys.items() if key in counts}
@@ -91,7 +93,7 @@ def sides_of_log_loss(draw, truth, n_samples):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [30, 100, 500])
-def test_rare_confident_errors_are_reckoned_with(n_rows):
+def test_intervals_of_the_log_loss_cover_the_true_value_if_confident_errors_are_rare(n_rows):
     """One label in a hundred is random, and scores are sharp: once a quarter of the intervals of
     100 rows missed. 150 samples know a coverage of 0.93 to 0.02.
     """
@@ -112,7 +114,9 @@ def test_rare_confident_errors_are_reckoned_with(n_rows):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cifar10_resnet50_gupta", "cifar100_resnet110_gupta"])
 @pytest.mark.parametrize("n_rows", [30, 300])
-def test_samples_of_real_predictions_hold_the_mean_of_all(real_data, name, n_rows):
+def test_intervals_from_samples_of_real_predictions_cover_the_mean_of_all_rows(
+    real_data, name, n_rows
+):
     data = real_data(name)
     y, proba = data["test_labels"], softmax(data["test_logits"].astype(float), axis=1)
 

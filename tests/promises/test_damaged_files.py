@@ -63,7 +63,7 @@ def damage_offsets(path, offset):
 
 
 @pytest.mark.parametrize("offset", [2**30, -(2**20), 4096])
-def test_an_arrow_file_with_damaged_offsets_is_an_error_and_no_crash(offset, proba):
+def test_an_arrow_file_with_damaged_offsets_raises_an_error_and_does_not_crash(offset, proba):
     write_arrow("x.arrow", proba, compression="uncompressed")
     damage_offsets("x.arrow", offset)
     script = "import sys; from calibrant.cli import run; sys.exit(run(['evaluate', 'x.arrow']))"
@@ -75,7 +75,7 @@ def test_an_arrow_file_with_damaged_offsets_is_an_error_and_no_crash(offset, pro
 
 
 @pytest.mark.parametrize("ending", ["npy", "arrow"])
-def test_a_file_that_shrinks_while_it_is_read_is_an_error(ending, proba):
+def test_a_file_that_shrinks_while_it_is_read_raises_an_error(ending, proba):
     path = Path(f"x.{ending}")
     if ending == "npy":
         np.save(path, proba)
@@ -102,7 +102,7 @@ def test_arrays_of_every_layout_and_byte_order_are_read(order, dtype, proba):
     assert calibrant.evaluate(*open_scores("x.npz").load()[1::-1]).accuracy == 1.0
 
 
-def test_the_arrays_of_an_archive_that_are_not_needed_are_not_loaded(proba, monkeypatch):
+def test_unused_arrays_of_an_archive_are_not_loaded(proba, monkeypatch):
     np.savez_compressed("x.npz", probs=proba, labels=proba.argmax(axis=1), junk=np.zeros(10**6))
     loaded = []
     read = np.lib.format.read_array
@@ -113,13 +113,13 @@ def test_the_arrays_of_an_archive_that_are_not_needed_are_not_loaded(proba, monk
     assert {array.size for array in loaded} == {proba.size, len(proba)}
 
 
-def test_an_archive_cannot_announce_more_than_its_size_in_many_arrays(capsys, proba):
+def test_an_archive_whose_arrays_declare_far_more_than_its_size_is_rejected(capsys, proba):
     junk = {f"junk{k}": np.zeros(2**24) for k in range(8)}
     np.savez_compressed("x.npz", probs=proba, labels=proba.argmax(axis=1), **junk)
     assert "but declares" in rejected(capsys, "evaluate", "x.npz")
 
 
-def test_an_arrow_file_whose_rows_are_all_alike_is_not_loaded(capsys, monkeypatch):
+def test_an_arrow_file_of_many_equal_rows_is_rejected_before_it_is_loaded(capsys, monkeypatch):
     monkeypatch.setattr("calibrant.io._readers._MAX_BYTES", 2**20)
     monkeypatch.setattr("calibrant.io._readers._MAX_COMPRESSION", 5)
     write_arrow("x.arrow", np.tile([[0.5, 0.3, 0.2]], (500_000, 1)), compression="zstd")
@@ -128,7 +128,7 @@ def test_an_arrow_file_whose_rows_are_all_alike_is_not_loaded(capsys, monkeypatc
 
 
 @pytest.mark.parametrize("text", ["[" + "[]," * 2**22 + "[]]", '{"a": [' + "0," * 2**22 + "0]}"])
-def test_a_document_of_millions_of_values_is_not_parsed(text):
+def test_a_json_document_of_millions_of_values_is_rejected(text):
     Path("m.json").write_text(text)
     with pytest.raises(ValueError, match="it contains more than 4,194,304 values"):
         calibrant.load("m.json")
@@ -136,7 +136,7 @@ def test_a_document_of_millions_of_values_is_not_parsed(text):
         CalibrationMonitor.from_json(text)
 
 
-def test_a_model_of_many_classes_is_tried_on_few_values():
+def test_a_model_of_many_classes_is_loaded_with_little_memory():
     import tracemalloc
 
     n_classes = 300_000
@@ -153,22 +153,22 @@ def test_a_model_of_many_classes_is_tried_on_few_values():
 @pytest.mark.parametrize(
     "arguments", [("evaluate", "x.csv"), ("monitor", "show", "x.csv"), ("evaluate", "x.npy")]
 )
-def test_a_pipe_is_rejected_and_not_waited_for(arguments, capsys):
+def test_a_pipe_is_rejected_without_waiting_for_data(arguments, capsys):
     os.mkfifo(arguments[-1])
     said = rejected(capsys, *arguments)
     assert "regular file" in said
 
 
-def test_an_endless_device_is_not_read_as_a_state(capsys):
+def test_a_device_without_an_end_is_rejected_as_a_monitor_state(capsys):
     Path("s.json").symlink_to("/dev/zero")
     assert "not a regular file" in rejected(capsys, "monitor", "show", "s.json")
 
 
-def test_a_state_that_is_a_folder_is_rejected_in_one_line(capsys):
+def test_a_folder_is_rejected_as_a_monitor_state(capsys):
     assert "not a regular file" in rejected(capsys, "monitor", "update", ".", "x.csv")
 
 
-def test_thousands_of_columns_are_read_in_seconds(capsys):
+def test_a_file_with_thousands_of_columns_is_read_in_seconds(capsys):
     n_classes = 20_000
     names = ",".join(f"p_c{k}" for k in range(n_classes))
     row = ",".join(["1", *["0"] * (n_classes - 1)])
@@ -180,7 +180,7 @@ def test_thousands_of_columns_are_read_in_seconds(capsys):
 
 @pytest.mark.parametrize("weight", ["1e308", "1e200"])
 @pytest.mark.parametrize("command", ["evaluate", "fit", "report"])
-def test_weights_that_are_too_large_are_rejected_in_one_line(command, weight, proba, capsys):
+def test_weights_that_are_too_large_are_rejected_with_one_line(command, weight, proba, capsys):
     rows = [f"{p!r},{1 - p!r},{k % 2},{weight}" for k, p in enumerate(proba[:20, 0].tolist())]
     Path("x.csv").write_text("\n".join(["p_0,p_1,y,w", *rows]) + "\n")
     output = {"fit": ["-o", "m.json"], "report": ["-o", "r.html"]}.get(command, [])
@@ -188,7 +188,7 @@ def test_weights_that_are_too_large_are_rejected_in_one_line(command, weight, pr
     assert "weight" in said
 
 
-def test_a_horizon_that_are_too_large_is_rejected_in_one_line(proba, capsys):
+def test_a_horizon_that_is_too_large_is_rejected_with_one_line(proba, capsys):
     write_arrow("x.arrow", proba)
     begin = ["monitor", "start", "x.arrow", "--label", "y", "-o", "s.json", "-q"]
     assert "horizon" in rejected(capsys, *begin, "--horizon", "1" + "0" * 400)
@@ -228,7 +228,7 @@ def test_a_model_whose_explanation_fails_is_not_loaded(calibrator, attribute, va
         calibrant.load("m.json")
 
 
-def test_a_model_of_wrong_types_is_a_value_error(rng):
+def test_a_model_with_attributes_of_wrong_types_raises_a_value_error(rng):
     document = saved(calibrant.TemperatureScaling(), rng)
     document["models"][-1]["fitted"]["training_"]["fields"]["class_weights"] = 0.5
     Path("m.json").write_text(json.dumps(document))
@@ -241,7 +241,7 @@ def test_a_model_of_wrong_types_is_a_value_error(rng):
         calibrant.load("m.json")
 
 
-def test_labels_of_a_state_are_integers_of_sixty_four_bits():
+def test_labels_of_a_monitor_state_must_fit_into_64_bits():
     text = CalibrationMonitor(classes=[0, 1]).to_json()
     with pytest.raises(ValueError, match="64 bits"):
         CalibrationMonitor.from_json(text.replace("[0, 1]", f"[{2**63}, 1]"))
@@ -273,7 +273,7 @@ def test_a_full_disk_is_reported_with_the_path_of_the_output():
     assert os.listdir() == []
 
 
-def test_a_file_in_a_folder_that_cannot_be_written_is_rejected_before_the_work(monkeypatch):
+def test_an_output_in_a_read_only_folder_is_rejected_before_the_fit(monkeypatch):
     from calibrant._output.files import check_writable
 
     Path("out").write_text("old")

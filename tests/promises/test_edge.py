@@ -61,7 +61,7 @@ def frames(table, names):
     ]
 
 
-def test_columns_that_are_named_after_classes_are_read_by_name():
+def test_columns_named_after_classes_are_matched_by_name():
     for frame in frames(SURE, LEVELS):
         assert evaluate(LEVELS, frame).accuracy == 1.0
         assert evaluate(LEVELS, frame, classes=["high", "low", "mid"]).accuracy == 1.0
@@ -71,14 +71,14 @@ def test_columns_that_are_named_after_classes_are_read_by_name():
         assert evaluate(LEVELS, frame).accuracy == 1.0
 
 
-def test_numbers_as_names_are_read_as_the_labels_that_they_are():
+def test_numeric_column_names_are_matched_with_integer_labels():
     for frame in frames(SURE[:, [2, 0, 1]], ["2", "0", "1"]):
         assert evaluate([0, 1, 2], frame).accuracy == 1.0
     for frame in frames(SURE, ["1", "2", "3"]):
         assert evaluate([1, 2, 2], frame).accuracy == pytest.approx(2 / 3)
 
 
-def test_categories_say_the_order_of_the_columns():
+def test_the_categories_of_labels_define_the_order_of_the_columns():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     labels = pandas.Categorical(LEVELS, categories=LEVELS, ordered=True)
     assert evaluate(labels, SURE).accuracy == 1.0
@@ -88,7 +88,7 @@ def test_categories_say_the_order_of_the_columns():
     assert evaluate(polars.Series(LEVELS, dtype=polars.Enum(LEVELS)), SURE).accuracy == 1.0
 
 
-def test_names_that_contradict_the_classes_are_errors():
+def test_column_names_that_contradict_the_classes_raise_an_error():
     for frame in frames(SURE, LEVELS):
         with pytest.raises(
             ValueError, match="Column 'high' is not among the classes low, mid, top, although"
@@ -98,14 +98,14 @@ def test_names_that_contradict_the_classes_are_errors():
             evaluate(["low", "mid", "top"], frame)
 
 
-def test_names_that_are_not_about_classes_are_taken_by_position():
+def test_columns_with_unrelated_names_are_matched_by_position():
     for frame in frames(SURE, ["x", "y", "z"]):
         assert evaluate(LEVELS, frame, classes=LEVELS).accuracy == 1.0
         assert evaluate([0, 1, 2], frame).accuracy == 1.0
 
 
 @pytest.mark.parametrize("method", [TemperatureScaling(), MulticlassToBinary(PlattScaling())])
-def test_shuffled_columns_are_put_in_the_order_of_the_fit(forecasts, method):
+def test_shuffled_columns_are_reordered_as_in_the_fit(forecasts, method):
     pytest.importorskip("pandas")
     z, y = forecasts
     names, labels = ["cat", "dog", "owl"], np.array(["cat", "dog", "owl"])[y]
@@ -122,7 +122,7 @@ def test_shuffled_columns_are_put_in_the_order_of_the_fit(forecasts, method):
         by_position.predict_proba(frame.rename(columns={"owl": "emu"}))
 
 
-def test_frames_that_come_out_are_labelled_right(forecasts):
+def test_output_frames_have_the_correct_column_names(forecasts):
     pytest.importorskip("pandas")
     z, y = forecasts
     frame = frames(softmax(z, axis=1), ["cat", "dog", "owl"])[0]
@@ -146,7 +146,7 @@ def judged(model, train, test, y_train, y_test):
     return evaluate(y_test, model.fit(train, y_train).predict_proba(test))
 
 
-def test_truncated_scores_do_not_run_away_with_the_temperature():
+def test_truncated_scores_do_not_make_the_temperature_diverge():
     """The newcomer's table: the temperature was 302, and worse than doing nothing."""
     (z, cut, y), (_, cut_new, y_new) = multiple_choice(1, 200), multiple_choice(2, 4000)
     with pytest.warns(DataWarning, match=r"true class has the score -inf in .* of 4,000 rows"):
@@ -165,7 +165,7 @@ def test_truncated_scores_do_not_run_away_with_the_temperature():
     assert full == pytest.approx(3, abs=0.5)
 
 
-def test_the_recipe_for_truncated_scores_gives_nearly_what_all_scores_give():
+def test_the_recommended_treatment_of_truncated_scores_is_nearly_as_good_as_complete_scores():
     (z, cut, y), (z_new, cut_new, y_new) = multiple_choice(1, 200), multiple_choice(2, 4000)
 
     def completed(scores):
@@ -184,7 +184,7 @@ def test_the_recipe_for_truncated_scores_gives_nearly_what_all_scores_give():
     "method", [VectorScaling, DirichletCalibration, StructuredScaling, EnsembleTemperatureScaling]
 )
 @pytest.mark.filterwarnings("ignore::calibrant.exceptions.DataWarning")
-def test_other_methods_gain_on_truncated_scores(method):
+def test_other_methods_reduce_the_log_loss_of_truncated_scores(method):
     (_, cut, y), (_, cut_new, y_new) = multiple_choice(1, 400), multiple_choice(2, 4000)
     raw = evaluate(y_new, cut_new, inputs="logits")
     after = judged(method(inputs="logits"), cut, cut_new, y, y_new)
@@ -192,7 +192,7 @@ def test_other_methods_gain_on_truncated_scores(method):
     assert after.conf_ece < raw.conf_ece
 
 
-def test_a_forecast_has_one_log_loss():
+def test_the_log_loss_of_a_forecast_does_not_depend_on_the_type_of_its_scores():
     z = np.array([[0.0, -1, -np.inf], [0, -2, -3]])
     q = softmax(z, axis=1)
     with pytest.warns(DataWarning, match="true class has the score -inf in 1 of 2 rows"):
@@ -206,7 +206,7 @@ def test_a_forecast_has_one_log_loss():
 
 
 @pytest.mark.parametrize("method", [Identity, TemperatureScaling, IsotonicCalibration])
-def test_log_probabilities_are_taken_wherever_kinds_are(forecasts, method):
+def test_calibrators_accept_log_probabilities(forecasts, method):
     z, y = forecasts[0][:, :2], forecasts[1] % 2
     log_p, p = log_softmax(z, axis=1), softmax(z, axis=1)
     expected = method().fit(p, y).predict_proba(p)
@@ -215,7 +215,7 @@ def test_log_probabilities_are_taken_wherever_kinds_are(forecasts, method):
     np.testing.assert_allclose(logs.predict_proba(log_p[:, 1]), expected, atol=1e-9)
 
 
-def test_comparisons_and_gains_take_log_probabilities(forecasts):
+def test_comparisons_and_calibration_gains_accept_log_probabilities(forecasts):
     z, y = forecasts
     log_p = log_softmax(z, axis=1)
     methods = {"temperature": TemperatureScaling()}
@@ -230,14 +230,14 @@ def test_comparisons_and_gains_take_log_probabilities(forecasts):
     assert all(gain > 0 for gain in gains)
 
 
-def test_one_score_per_row_needs_the_classes_of_text_labels():
+def test_one_score_per_row_with_text_labels_requires_classes():
     with pytest.raises(ValueError, match=r"The positive class is ambiguous, .* Pass classes"):
         evaluate(["approve", "reject"], [0.9, 0.1])
     assert evaluate(["approve", "reject"], [0.9, 0.1], classes=["reject", "approve"]).accuracy == 1
     assert evaluate([1, 0], [0.9, 0.1]).accuracy == 1
 
 
-def test_text_labels_of_columns_without_names_are_taken_in_sorted_order_and_it_is_said():
+def test_text_labels_are_sorted_with_a_warning_if_columns_have_no_names():
     yes_no, log_odds = np.array(["yes", "no", "yes"]), np.array([2.0, -2.0, 1.0])
     table = np.column_stack([log_odds, -log_odds])  # yes, no
     with pytest.warns(DataWarning, match=r"assumed to be the classes 'no', 'yes', in sorted order"):
@@ -249,7 +249,7 @@ def test_text_labels_of_columns_without_names_are_taken_in_sorted_order_and_it_i
     assert evaluate(LEVELS, SURE, classes=LEVELS).accuracy == 1.0
 
 
-def test_pixels_and_tokens_are_flattened_along_a_declared_axis(rng):
+def test_pixels_and_tokens_are_flattened_with_a_declared_class_axis(rng):
     logits, labels = rng.normal(size=(2, 3, 4, 5)), rng.integers(0, 3, size=(2, 4, 5))
     last = np.moveaxis(logits, 1, -1).reshape(-1, 3)
     flat = flatten_predictions(labels, logits, class_axis=1)
@@ -266,7 +266,7 @@ def test_pixels_and_tokens_are_flattened_along_a_declared_axis(rng):
     np.testing.assert_array_equal(made[1, :, 2, 3], model.predict_proba(logits[1:, :, 2, 3])[0])
 
 
-def test_scores_of_more_axes_get_an_error_with_the_line_to_write(rng):
+def test_scores_with_more_than_two_axes_raise_an_error_with_the_code_to_use(rng):
     logits, labels = rng.normal(size=(2, 3, 4, 5)), rng.integers(0, 3, size=(2, 4, 5))
     said = r"Write flat = calibrant.flatten_predictions\(labels, scores, class_axis=1\) and pass"
     for call in (
@@ -306,7 +306,7 @@ def test_one_row_is_distinguished_from_one_score_per_row():
         assert two.predict_proba([0.3, 0.7]).shape == (2, 2)
 
 
-def test_folds_that_rare_classes_do_not_fill_are_said(rng):
+def test_classes_with_fewer_rows_than_folds_cause_a_warning(rng):
     X, y = rng.normal(size=(40, 2)), np.repeat([0, 1, 2], [19, 18, 3])
     model = CalibratedClassifier(GaussianNB(), Identity())
     with pytest.warns(DataWarning, match="The smallest class has 3 rows, fewer than the 5 folds"):
@@ -317,7 +317,7 @@ def test_folds_that_rare_classes_do_not_fill_are_said(rng):
         model.set_params(ensemble=False).fit(X[[0, 1, 2, 19, 20]], y[[0, 1, 2, 19, 20]])
 
 
-def test_missing_labels_are_rejected_with_their_row():
+def test_the_error_for_a_missing_label_states_its_row():
     pandas = pytest.importorskip("pandas")
     for labels in (
         ["a", "b", np.nan],
@@ -333,7 +333,7 @@ def test_missing_labels_are_rejected_with_their_row():
             evaluate(labels, np.eye(3))
 
 
-def test_labels_that_count_from_one_cause_a_warning(forecasts):
+def test_labels_that_start_at_one_cause_a_warning(forecasts):
     z, y = forecasts
     p, seen = softmax(z, axis=1), y < 2
     with pytest.warns(DataWarning, match=r"0 never occurs, although .* classes=range\(1, 4\)"):
@@ -350,7 +350,7 @@ def test_float_labels_cause_a_warning(forecasts):
 
 
 @pytest.mark.parametrize("decimals", [2, 3, 4, 5, 6])
-def test_decimals_of_a_file_are_accepted_with_a_warning(forecasts, decimals):
+def test_rounded_probabilities_are_accepted_with_a_warning(forecasts, decimals):
     z, y = forecasts
     rounded = softmax(z, axis=1).round(decimals)
     assert np.abs(rounded.sum(axis=1) - 1).max() > 0.5 * 10.0**-decimals
@@ -361,7 +361,7 @@ def test_decimals_of_a_file_are_accepted_with_a_warning(forecasts, decimals):
         evaluate(y, rounded * 1.06)
 
 
-def test_entries_above_one_and_below_zero_by_rounding_are_accepted_with_a_warning():
+def test_probabilities_slightly_outside_of_zero_to_one_are_accepted_with_a_warning():
     with pytest.warns(DataWarning, match="divided by their sum"):
         proba = Identity().fit(np.eye(2), [0, 1]).predict_proba(np.float32([[1.00001, 0.0]]))
     np.testing.assert_array_equal(proba, [[1.0, 0.0]])
@@ -380,14 +380,14 @@ def test_bfloat16_probabilities_are_accepted_with_a_warning(forecasts):
     assert found.log_loss == pytest.approx(evaluate(y, p).log_loss, abs=2e-3)
 
 
-def test_rows_are_renormalised_on_request(forecasts):
+def test_rows_are_renormalized_on_request(forecasts):
     z, y = forecasts
     p = softmax(z, axis=1)
     found = evaluate(y, 0.7 * p, renormalize=True)
     assert found.log_loss == pytest.approx(evaluate(y, p).log_loss, abs=1e-12)
 
 
-def test_weights_that_sum_to_one_are_those_of_one(forecasts):
+def test_weights_that_sum_to_one_are_equivalent_to_weights_of_one(forecasts):
     z, y = forecasts
     p, w = softmax(z, axis=1), np.full(400, 1 / 400)
     for call in (
@@ -405,7 +405,7 @@ def test_weights_that_sum_to_one_are_those_of_one(forecasts):
 
 @pytest.mark.parametrize("name", ["structured-matrix", "auto"])
 @pytest.mark.parametrize("scale", [1 / 400, 2.5])
-def test_fits_scale_weights_that_cannot_be_copies(forecasts, name, scale):
+def test_fits_scale_weights_to_the_effective_number_of_rows(forecasts, name, scale):
     z, y = forecasts
     p, weight = softmax(z, axis=1), np.full(400, scale)
     plain = method(name).fit(p, y).predict_proba(p)
@@ -414,14 +414,14 @@ def test_fits_scale_weights_that_cannot_be_copies(forecasts, name, scale):
     np.testing.assert_allclose(scaled.predict_proba(p), plain, atol=1e-9)
 
 
-def test_bins_are_no_more_than_scores(forecasts):
+def test_there_are_at_most_as_many_bins_as_scores(forecasts):
     z, y = forecasts
     p = softmax(z, axis=1)[:, 0]
     model = HistogramBinning().fit(p, y == 0, sample_weight=np.full(400, 10**7))
     assert len(model.edges_) <= 400
 
 
-def test_scale_does_not_matter_where_rows_are_not_counted(forecasts):
+def test_metrics_that_do_not_count_rows_ignore_the_scale_of_weights(forecasts):
     z, y = forecasts
     p, w = softmax(z, axis=1), np.linspace(0.5, 1.5, 400)
     for metric in (
@@ -435,7 +435,7 @@ def test_scale_does_not_matter_where_rows_are_not_counted(forecasts):
         assert small == pytest.approx(metric(y, p, sample_weight=w), rel=1e-9)
 
 
-def test_a_classifier_whose_rows_miss_one_is_calibrated():
+def test_a_classifier_whose_rows_do_not_sum_to_one_is_calibrated():
     from sklearn.datasets import load_digits
     from sklearn.naive_bayes import GaussianNB
 
@@ -470,19 +470,19 @@ def namespace(script):
 
 
 @pytest.mark.parametrize("case", bad_inputs().CASES, ids=lambda case: case.call)
-def test_obeying_a_message_never_gives_a_wrong_answer(script, namespace, case):
+def test_following_the_advice_of_a_message_gives_the_correct_result(script, namespace, case):
     assert script.message_of(case, namespace)
     if case.obeyed is not None:
         obeyed, right = (script.value(call, namespace) for call in (case.obeyed, case.right))
         assert obeyed == pytest.approx(right, abs=case.within)
 
 
-def test_the_page_about_bad_inputs_has_forty_of_them_and_is_what_the_script_writes(script):
+def test_the_page_of_bad_inputs_is_up_to_date_and_has_at_least_forty_cases(script):
     assert len(script.CASES) >= 40
     assert script.PAGE.read_text(encoding="utf-8") == script.page()
 
 
-def test_columns_without_names_are_taken_by_position():
+def test_columns_without_names_are_matched_by_position():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(SURE)
     assert evaluate([1, 2, 3], frame, classes=[1, 2, 3]).accuracy == 1.0
@@ -490,7 +490,7 @@ def test_columns_without_names_are_taken_by_position():
     assert model.predict(frame).tolist() == [1, 2, 3]
 
 
-def test_labels_may_be_series_of_text_or_numbers():
+def test_labels_can_be_series_of_text_or_numbers():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(SURE, columns=LEVELS)
     for dtype in ("object", "str", "category"):
@@ -500,7 +500,7 @@ def test_labels_may_be_series_of_text_or_numbers():
     assert evaluate(np.array([3.0, 1.0]), numbered[:2]).accuracy == 1.0
 
 
-def test_log_probabilities_are_read_from_files_by_their_prefix(forecasts, tmp_path, capsys):
+def test_columns_of_log_probabilities_are_recognized_by_their_prefix(forecasts, tmp_path, capsys):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("typer")
     from calibrant.cli import run
@@ -517,5 +517,5 @@ def test_log_probabilities_are_read_from_files_by_their_prefix(forecasts, tmp_pa
 @pytest.mark.parametrize(
     "method", [TemperatureScaling, IsotonicCalibration, EnsembleTemperatureScaling]
 )
-def test_calibrators_of_log_probabilities_keep_every_promise(method):
+def test_calibrators_of_log_probabilities_pass_all_checks(method):
     check_calibrator(method(inputs="log_proba"))

@@ -170,7 +170,9 @@ def tolerances(method, program, rows):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "method"), CASES)
-def test_exported_calibrators_agree_on_real_predictions(name, method, real_data, tmp_path):
+def test_exported_calibrators_agree_with_the_library_on_real_predictions(
+    name, method, real_data, tmp_path
+):
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     proba, labels = predictions(real_data, name)
     model = fitted_without_a_class(method, proba, labels)
@@ -231,7 +233,9 @@ def classifiers():
 @pytest.mark.parametrize("is_frozen", [False, True], ids=["cross-validated", "frozen"])
 @pytest.mark.parametrize("method", ["platt", "isotonic", "temperature"])
 @pytest.mark.parametrize("name", ["logistic", "forest", "naive-bayes", "pipeline"])
-def test_the_24_conversions_are_right(name, method, is_frozen, tmp_path):
+def test_onnx_models_of_classifiers_and_calibrators_agree_with_the_library(
+    name, method, is_frozen, tmp_path
+):
     skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
     from sklearn.model_selection import cross_val_predict
 
@@ -260,7 +264,7 @@ def test_the_24_conversions_are_right(name, method, is_frozen, tmp_path):
     assert label.tolist() == expected.argmax(axis=1).tolist()
 
 
-def test_a_zipmap_is_rejected_with_the_option_that_removes_it(tmp_path):
+def test_the_error_for_a_zipmap_states_the_option_that_removes_it(tmp_path):
     skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
     X, y, _ = digits()
     base = classifiers()["naive-bayes"].fit(X, y)
@@ -270,7 +274,7 @@ def test_a_zipmap_is_rejected_with_the_option_that_removes_it(tmp_path):
         export.to_onnx(model, tmp_path / "full.onnx", model=tmp_path / "base.onnx")
 
 
-def test_a_network_of_pytorch_runs_with_its_calibrator_in_one_session(tmp_path):
+def test_a_pytorch_network_and_its_calibrator_run_in_one_onnx_session(tmp_path):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("onnxscript", reason="torch.onnx.export needs onnxscript")
     X, y, new = digits()
@@ -290,7 +294,7 @@ def test_a_network_of_pytorch_runs_with_its_calibrator_in_one_session(tmp_path):
     assert np.abs(proba - model.predict_proba(fresh[:2].astype(np.float64))).max() <= 1e-6
 
 
-def test_a_booster_of_xgboost_runs_with_its_calibrator_in_one_session(tmp_path):
+def test_an_xgboost_model_and_its_calibrator_run_in_one_onnx_session(tmp_path):
     xgboost = pytest.importorskip("xgboost", reason="xgboost is not installed")
     tools = pytest.importorskip("onnxmltools", reason="onnxmltools is not installed")
     from onnxmltools.convert.common.data_types import FloatTensorType
@@ -311,7 +315,7 @@ def test_a_booster_of_xgboost_runs_with_its_calibrator_in_one_session(tmp_path):
 
 
 @pytest.mark.parametrize("calibrator", EXPORTED, ids=repr)
-def test_skops_reads_calibrators_that_name_only_types_of_this_package(calibrator):
+def test_skops_loads_calibrators_that_contain_only_types_of_calibrant(calibrator):
     skops = pytest.importorskip("skops.io", reason="skops is not installed")
     model, scores = fitted(calibrator, 3 if "Isotonic" not in repr(calibrator) else 2)
     data = skops.dumps(model)

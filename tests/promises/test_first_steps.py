@@ -25,7 +25,7 @@ def levels(rng):
     return NAMES[y], proba / proba.sum(axis=1, keepdims=True)
 
 
-def test_sigmoid_is_answered_with_platt():
+def test_the_error_for_the_method_sigmoid_suggests_platt():
     with pytest.raises(ValueError, match="unknown method 'sigmoid'; did you mean 'platt'"):
         calibrant.method("sigmoid")
     with pytest.raises(ValueError, match="did you mean 'platt'"):
@@ -42,17 +42,17 @@ def test_sigmoid_is_answered_with_platt():
         ("ks_test", "inference.ks_test"),
     ],
 )
-def test_names_of_subpackages_are_found_from_the_package(name, home):
+def test_the_error_for_an_unknown_name_suggests_its_subpackage(name, home):
     with pytest.raises(AttributeError, match=f"did you mean 'calibrant.{home}'"):
         getattr(calibrant, name)
 
 
-def test_names_that_nobody_knows_get_no_suggestion():
+def test_names_without_a_similar_name_get_no_suggestion():
     with pytest.raises(AttributeError, match=r"no attribute 'xyzzy'$"):
         _ = calibrant.xyzzy
 
 
-def test_rounding_causes_one_warning():
+def test_rounded_probabilities_cause_one_warning():
     rng = np.random.default_rng(0)
     proba, labels = rng.dirichlet(np.full(3, 9.0), 200).round(4), rng.integers(0, 3, 200)
     with warnings.catch_warnings(record=True) as caught:
@@ -66,7 +66,7 @@ def test_rounding_causes_one_warning():
         assert len(caught) == 2
 
 
-def test_rounding_is_an_error_at_every_call_if_warnings_are():
+def test_rounded_probabilities_raise_an_error_at_every_call_if_warnings_are_errors():
     proba, labels = np.array([[0.3333, 0.3333, 0.3333]] * 20), np.arange(20) % 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -75,7 +75,7 @@ def test_rounding_is_an_error_at_every_call_if_warnings_are():
                 evaluate(labels, proba)
 
 
-def test_columns_in_another_order_than_the_sorted_labels_are_an_error(levels):
+def test_columns_that_are_not_in_the_order_of_the_sorted_labels_raise_an_error(levels):
     labels, proba = levels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -101,14 +101,14 @@ def test_a_decomposition_names_the_classes(levels):
 
 
 @pytest.mark.parametrize("model", [TemperatureScaling(), calibrant.AutoCalibration()])
-def test_completion_offers_what_users_need(model):
+def test_completion_lists_only_names_that_users_need(model):
     offered = set(dir(model))
     assert {"fit", "predict_proba", "explain", "inputs"} <= offered
     internal = {"check_exceptions", "counts_rows", "fitted_values", "needs_rows", "remedies"}
     assert not internal & offered
 
 
-def test_averages_of_single_precision_sum_to_one(rng):
+def test_averages_of_single_precision_probabilities_sum_to_one(rng):
     class Single(GaussianNB):
         def predict_proba(self, X):
             return super().predict_proba(X).astype(np.float32)

@@ -38,7 +38,7 @@ def command(capsys, *arguments, code=0):
 # Writing
 
 
-def test_a_planted_link_is_not_followed(tmp_path):
+def test_a_symbolic_link_at_a_temporary_path_is_not_followed(tmp_path):
     victim, target = tmp_path / "victim", tmp_path / "model.json"
     victim.write_text("precious")
     (tmp_path / f".model.json.{os.getpid()}.part").symlink_to(victim)
@@ -48,7 +48,7 @@ def test_a_planted_link_is_not_followed(tmp_path):
     assert not target.is_symlink()
 
 
-def test_the_name_of_the_file_aside_cannot_be_foreseen(tmp_path):
+def test_the_name_of_the_temporary_file_is_not_predictable(tmp_path):
     seen = set()
     for _ in range(20):
         with written_aside(tmp_path / "out") as aside:
@@ -56,7 +56,7 @@ def test_the_name_of_the_file_aside_cannot_be_foreseen(tmp_path):
     assert len(seen) == 20
 
 
-def test_many_may_save_to_one_path_at_once(tmp_path):
+def test_several_threads_can_save_to_one_path_at_once(tmp_path):
     path, errors = tmp_path / "model.json", []
 
     def save(text):
@@ -77,7 +77,7 @@ def test_many_may_save_to_one_path_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
-def test_a_file_that_is_overwritten_keeps_its_mode(mode, tmp_path):
+def test_a_file_that_is_overwritten_keeps_its_permissions(mode, tmp_path):
     path = tmp_path / "model.json"
     path.write_text("old")
     path.chmod(mode)
@@ -85,20 +85,20 @@ def test_a_file_that_is_overwritten_keeps_its_mode(mode, tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-def test_a_new_file_has_the_mode_that_the_user_gives_new_files(tmp_path):
+def test_a_new_file_has_the_default_permissions_of_the_user(tmp_path):
     write_text(tmp_path / "ours", "")
     (tmp_path / "theirs").write_text("")
     modes = {(tmp_path / name).stat().st_mode for name in ("ours", "theirs")}
     assert len(modes) == 1
 
 
-def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
+def test_a_file_name_can_have_the_maximum_length(tmp_path):
     write_text(tmp_path / ("n" * 255), "text")
     assert len(os.listdir(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_the_old_output_and_nothing_else(number, tmp_path):
+def test_a_signal_leaves_the_old_output_and_no_temporary_file(number, tmp_path):
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("this signal is ignored here, and by every process that is started from here")
     (tmp_path / "out").write_text("old")
@@ -160,13 +160,13 @@ def zeros(*shape):
     return {"array": "float64", "shape": list(shape), "order": "C", "data": data}
 
 
-def test_an_array_without_entries_cannot_promise_columns(tmp_path):
+def test_an_empty_array_with_many_columns_is_rejected(tmp_path):
     document = saved(calibrant.GaussianProcessCalibration(n_inducing=4), tmp_path)
     document["models"][-1]["fitted"]["draws_"] = zeros(0, 2**28)
     assert "GaussianProcessCalibration.draws_" in load_error(document, tmp_path)
 
 
-def test_text_cannot_ask_for_room_that_it_does_not_fill(tmp_path):
+def test_text_arrays_that_declare_too_much_memory_are_rejected(tmp_path):
     document = saved(calibrant.TemperatureScaling(), tmp_path)
     names = [f"c{k}" for k in range(20_000)]
     wide = {"array": "text65536", "shape": [len(names)], "data": names}
@@ -185,14 +185,16 @@ def test_text_cannot_ask_for_room_that_it_does_not_fill(tmp_path):
         (calibrant.StructuredScaling(), "coef_", (300, 3, 3), 3),
     ],
 )
-def test_arrays_do_not_broadcast(calibrator, attribute, shape, n_classes, tmp_path):
+def test_arrays_with_additional_axes_are_rejected(
+    calibrator, attribute, shape, n_classes, tmp_path
+):
     document = saved(calibrator, tmp_path, n_classes)
     document["models"][-1]["fitted"][attribute] = zeros(*shape)
     reason = load_error(document, tmp_path)
     assert f"{type(calibrator).__name__}.{attribute} has shape" in reason
 
 
-def test_nested_references_end(tmp_path):
+def test_deeply_nested_references_are_rejected(tmp_path):
     document = saved(calibrant.CrossFitted(calibrant.TemperatureScaling(), cv=2), tmp_path)
     last = document["models"][-1]
     for _ in range(20):
@@ -203,7 +205,7 @@ def test_nested_references_end(tmp_path):
 
 
 @pytest.mark.parametrize("temperature", [-1.0, 0.0, True, 1e-300, 1e300, [1.0], "1"])
-def test_a_temperature_is_a_positive_number_that_leaves_something(temperature, tmp_path):
+def test_a_saved_temperature_must_be_a_positive_number_of_moderate_size(temperature, tmp_path):
     document = saved(calibrant.TemperatureScaling(), tmp_path)
     document["models"][-1]["fitted"]["temperature_"] = temperature
     assert "TemperatureScaling.temperature_ must be" in load_error(document, tmp_path)
@@ -212,7 +214,7 @@ def test_a_temperature_is_a_positive_number_that_leaves_something(temperature, t
 @pytest.mark.parametrize(
     ("key", "value"), [("classes", [2, 1, 0]), ("classes", None), ("training", {"n_rows": 7})]
 )
-def test_the_head_of_a_file_says_what_it_holds(key, value, tmp_path):
+def test_a_header_that_contradicts_the_content_of_a_file_is_rejected(key, value, tmp_path):
     document = saved(calibrant.TemperatureScaling(), tmp_path)
     document[key] = value
     noun = {"classes": "classes", "training": "training summary"}[key]
@@ -220,7 +222,7 @@ def test_the_head_of_a_file_says_what_it_holds(key, value, tmp_path):
 
 
 @pytest.mark.parametrize("classes", [[0.0, 1.0, 1.0], [0.0, 1.0, np.inf]])
-def test_classes_are_different_and_finite(classes, tmp_path):
+def test_saved_classes_must_be_distinct_and_finite(classes, tmp_path):
     document = saved(calibrant.TemperatureScaling(), tmp_path)
     data = base64.b64encode(np.array(classes).tobytes()).decode()
     array = {"array": "float64", "shape": [3], "order": "C", "data": data}
@@ -228,13 +230,13 @@ def test_classes_are_different_and_finite(classes, tmp_path):
     assert "classes_ must" in load_error(document, tmp_path)
 
 
-def test_attributes_that_no_fit_sets_are_rejected(tmp_path):
+def test_unknown_fitted_attributes_are_rejected(tmp_path):
     document = saved(calibrant.TemperatureScaling(), tmp_path)
     document["models"][-1]["fitted"]["extra_"] = 1
     assert "'extra_' is not a fitted attribute" in load_error(document, tmp_path)
 
 
-def test_bins_are_counted(tmp_path):
+def test_a_wrong_number_of_bins_is_rejected(tmp_path):
     document = saved(calibrant.CanonicalBinning(n_bins=4), tmp_path)
     document["models"][-1]["fitted"]["n_bins_"] = 10**9
     assert "n_bins_ differs from the number of bins" in load_error(document, tmp_path)
@@ -275,7 +277,7 @@ def accuracy_of(path):
 
 
 @pytest.mark.parametrize("said", [[], ["--proba", "p_*"], ["--proba", "p_ape,p_mole,p_zebra"]])
-def test_names_of_columns_decide_what_a_model_is_applied_to(said, files, capsys):
+def test_a_model_is_applied_to_columns_by_name(said, files, capsys):
     proba, labels = files
     write_csv("permuted.csv", proba, labels, "p_mole,p_zebra,p_ape,y", order=(2, 0, 1))
     command(capsys, "apply", "m.json", "permuted.csv", "-o", "out.csv", *said)
@@ -283,7 +285,7 @@ def test_names_of_columns_decide_what_a_model_is_applied_to(said, files, capsys)
     assert accuracy_of("out.csv") == accuracy_of("straight.csv")
 
 
-def test_class_names_of_an_archive_decide(files, capsys):
+def test_the_class_names_of_an_archive_determine_the_order_of_its_columns(files, capsys):
     proba, _ = files
     order = [2, 0, 1]
     np.savez("permuted.npz", probs=proba[:, order], class_names=NAMES[order])
@@ -299,7 +301,7 @@ def test_class_names_of_an_archive_decide(files, capsys):
 @pytest.mark.parametrize(
     "header", ["prob_zebra,prob_ape,prob_mole,y", "p_zebra, p_ape, p_mole, y", "zebra,ape,mole,y"]
 )
-def test_columns_are_not_matched_by_the_alphabet(header, files, capsys):
+def test_columns_are_not_matched_in_alphabetical_order(header, files, capsys):
     proba, labels = files
     write_csv("named.csv", proba, labels, header)
     for path in ("named.csv", "good.csv"):
@@ -308,7 +310,7 @@ def test_columns_are_not_matched_by_the_alphabet(header, files, capsys):
     assert classes == [NAMES.tolist()] * 2
 
 
-def test_what_names_do_not_say_is_asked_for(files, capsys):
+def test_numbered_columns_with_text_labels_require_the_option_classes(files, capsys):
     proba, labels = files
     write_csv("numbered.csv", proba, labels, "p_0,p_1,p_2,y")
     said = command(capsys, "evaluate", "numbered.csv", code=2).err
@@ -318,7 +320,7 @@ def test_what_names_do_not_say_is_asked_for(files, capsys):
     assert json.loads(result.out) == json.loads(straight.out)
 
 
-def test_the_command_of_a_report_is_complete_and_its_code_runs(files, capsys):
+def test_the_command_and_the_code_of_a_report_run(files, capsys):
     proba, labels = files
     write_csv("numbered.csv", proba, labels, "a b,c,d,truth y")
     said = ["--label", "truth y", "--proba", "a b,c,d", "--classes", "zebra,ape,mole"]
@@ -339,7 +341,7 @@ def test_the_command_of_a_report_is_complete_and_its_code_runs(files, capsys):
     assert known["model"].classes_.tolist() == NAMES.tolist()
 
 
-def test_a_model_of_logits_does_not_take_probabilities(files, capsys):
+def test_a_model_of_logits_does_not_accept_probabilities(files, capsys):
     proba, labels = files
     model = calibrant.TemperatureScaling(inputs="logits", classes=NAMES)
     calibrant.save(model.fit(np.log(proba + 1e-9), labels), "z.json")
@@ -349,7 +351,7 @@ def test_a_model_of_logits_does_not_take_probabilities(files, capsys):
     )
 
 
-def test_a_model_does_not_take_columns_of_other_classes(files, capsys):
+def test_a_model_does_not_accept_columns_of_other_classes(files, capsys):
     proba, labels = files
     for header in ("p_bus,p_car,p_van,y", "bus,car,van,y"):
         write_csv("other.csv", proba, labels, header)
@@ -362,7 +364,7 @@ def test_a_model_does_not_take_columns_of_other_classes(files, capsys):
 
 
 @pytest.mark.parametrize("name", ["id", "fold", "prediction", "ID", "y_pred"])
-def test_some_names_are_no_labels(name, files, capsys):
+def test_columns_with_ambiguous_names_are_not_used_as_labels(name, files, capsys):
     proba, labels = files
     write_csv("odd.csv", proba, labels, f"p_zebra,p_ape,p_mole,{name}")
     assert "The label column is ambiguous" in command(capsys, "evaluate", "odd.csv", code=2).err
@@ -375,7 +377,7 @@ def test_logits_that_look_like_probabilities_cause_a_warning(files, capsys):
 
 
 @pytest.mark.parametrize(("scores", "labels"), [("y_prob", "y_true"), ("proba", "y")])
-def test_arrays_of_other_names_are_understood(scores, labels, files, capsys):
+def test_common_names_of_arrays_are_recognized(scores, labels, files, capsys):
     proba, y = files
     np.savez("a.npz", **{scores: proba, labels: y, "class_names": NAMES})
     result = command(capsys, "evaluate", "a.npz", "--json")
@@ -387,7 +389,7 @@ def test_arrays_of_other_names_are_understood(scores, labels, files, capsys):
 
 
 @pytest.mark.parametrize("name", ["fit", "report"])
-def test_the_input_is_not_overwritten(name, files, capsys):
+def test_the_input_file_is_not_overwritten(name, files, capsys):
     os.link("good.csv", "also.html")
     with open("good.csv") as file:
         before = file.read()
@@ -398,7 +400,7 @@ def test_the_input_is_not_overwritten(name, files, capsys):
         assert file.read() == before
 
 
-def test_what_is_calibrated_is_not_calibrated_again(files, capsys):
+def test_calibrated_columns_are_not_calibrated_again(files, capsys):
     command(capsys, "apply", "m.json", "good.csv", "-o", "out.csv")
     said = command(capsys, "apply", "m.json", "out.csv", "-o", "twice.csv", code=2).err
     assert "so it was written by calibrant apply and is calibrated already" in said
@@ -407,7 +409,7 @@ def test_what_is_calibrated_is_not_calibrated_again(files, capsys):
         assert once.read() == twice.read()
 
 
-def test_numbers_that_are_names_keep_their_zeros(files, capsys):
+def test_text_columns_of_digits_keep_their_leading_zeros(files, capsys):
     proba, labels = files
     rows = [f"{label},{k:05d},{k}" for k, label in enumerate(labels)]
     write_csv("zip.csv", proba, rows, "p_zebra,p_ape,p_mole,y,zip,count")
@@ -437,7 +439,7 @@ def test_escape_sequences_do_not_reach_the_terminal(files, capsys):
 
 
 @pytest.mark.parametrize("ending", ["md", "html"])
-def test_a_name_with_a_line_break_is_no_line_of_code(ending, files, capsys):
+def test_a_line_break_in_a_file_name_does_not_add_a_line_of_code(ending, files, capsys):
     os.rename("good.csv", "x\nimport os # \u2028.csv")
     command(
         capsys, "report", "x\nimport os # \u2028.csv", "-m", "identity", "-o", f"report.{ending}"
@@ -448,7 +450,7 @@ def test_a_name_with_a_line_break_is_no_line_of_code(ending, files, capsys):
     assert "\x1b" not in text
 
 
-def test_class_names_are_written_out_in_markdown(capsys):
+def test_control_characters_in_class_names_are_escaped_in_markdown(capsys):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 200)
     names = np.array(["a\x1b[31m", "b\u202e", "c\nd"])
@@ -467,7 +469,7 @@ def test_class_names_are_written_out_in_markdown(capsys):
 # Heads that promise too much, and what ended in tracebacks
 
 
-def test_a_small_archive_that_promises_gigabytes_is_rejected(files, capsys):
+def test_a_small_archive_that_declares_gigabytes_is_rejected(files, capsys):
     head = {"descr": "<f8", "fortran_order": False, "shape": (2**26, 2)}
     with (
         zipfile.ZipFile("bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive,
@@ -484,7 +486,7 @@ def test_a_small_archive_that_promises_gigabytes_is_rejected(files, capsys):
     assert "but declares 1,073,741" in said
 
 
-def test_a_head_that_contradicts_its_archive_is_rejected(files, capsys):
+def test_an_array_header_that_contradicts_its_archive_is_rejected(files, capsys):
     with zipfile.ZipFile("lie.npz", "w") as archive, archive.open("probs.npy", "w") as file:
         np.lib.format.write_array_header_1_0(
             file, {"descr": "<f8", "fortran_order": False, "shape": (2**29, 2)}
@@ -492,7 +494,7 @@ def test_a_head_that_contradicts_its_archive_is_rejected(files, capsys):
     assert "its header declares 8,589,934,592" in command(capsys, "evaluate", "lie.npz", code=2).err
 
 
-def test_many_equal_rows_are_not_unpacked_at_once(files, capsys):
+def test_a_parquet_file_of_many_equal_rows_is_rejected_before_it_is_loaded(files, capsys):
     n_rows = 50_000_000
     table = pa.table({"p_a": np.full(2**20, 0.5), "p_b": np.full(2**20, 0.5), "y": ["a"] * 2**20})
     with pa_parquet.ParquetWriter("equal.parquet", table.schema) as writer:
@@ -502,12 +504,12 @@ def test_many_equal_rows_are_not_unpacked_at_once(files, capsys):
     assert "but declares" in said
 
 
-def test_a_text_column_is_no_weight(files, capsys):
+def test_a_text_column_is_rejected_as_a_weight(files, capsys):
     said = command(capsys, "evaluate", "good.csv", "--label", "y", "--weight", "y", code=2).err
     assert "Column 'y' must contain numbers, but contains text" in said
 
 
-def test_lists_are_no_labels(files, capsys):
+def test_a_column_of_lists_is_rejected_as_labels(files, capsys):
     proba, _ = files
     columns = {f"p_{name}": proba[:, k] for k, name in enumerate(NAMES)}
     pa_parquet.write_table(pa.table({**columns, "y": [[1]] * len(proba)}), "lists.parquet")
@@ -516,7 +518,7 @@ def test_lists_are_no_labels(files, capsys):
 
 
 @pytest.mark.parametrize("place", range(6, 126, 3))
-def test_a_damaged_head_of_an_array_is_one_line(place, files, capsys):
+def test_a_damaged_array_header_causes_no_traceback(place, files, capsys):
     np.save("a.npy", files[0])
     np.save("labels.npy", np.zeros(300, int))
     with open("a.npy", "r+b") as file:
@@ -527,7 +529,7 @@ def test_a_damaged_head_of_an_array_is_one_line(place, files, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_arrays_become_tables(files, capsys):
+def test_predictions_for_arrays_can_be_written_as_tables(files, capsys):
     proba, _ = files
     np.save("a.npy", proba)
     np.savez("b.npz", probs=proba)
@@ -538,7 +540,7 @@ def test_arrays_become_tables(files, capsys):
 
 
 @pytest.mark.parametrize("labels", [["01", "02"], ["True", "False"], ["1.0", "2.0"]])
-def test_labels_of_any_spelling_are_read(labels, files, capsys):
+def test_labels_with_unusual_spellings_are_read(labels, files, capsys):
     proba = np.column_stack([files[0][:, 0], 1 - files[0][:, 0]])
     spelt = np.array(labels)[np.arange(300) % 2]
     lines = [f"{a},{b},{y}" for (a, b), y in zip(proba.tolist(), spelt, strict=True)]
@@ -547,7 +549,7 @@ def test_labels_of_any_spelling_are_read(labels, files, capsys):
     command(capsys, "evaluate", "spelt.csv", "--classes", ",".join(labels))
 
 
-def test_a_large_file_may_have_line_ends_in_quotes(files, capsys):
+def test_a_large_file_can_have_quoted_line_breaks(files, capsys):
     proba, labels = files
     rows = [f'{label},"two\nlines {"x" * 40_000}"' for label in labels]
     write_csv("large.csv", proba, rows, "p_zebra,p_ape,p_mole,y,note")
@@ -570,7 +572,7 @@ def hostile_cases():
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="memory is measured in a process of its own")
 @pytest.mark.parametrize("part", range(4))
-def test_every_hostile_or_damaged_input_is_rejected_in_one_line(part):
+def test_every_hostile_or_damaged_input_is_rejected_with_one_line(part):
     made = hostile_cases()
     assert len(made.cases()) >= 60
     for case in made.cases()[part::4]:
@@ -588,7 +590,7 @@ def test_the_page_of_hostile_files_lists_every_case():
         assert f"| {case.name} |" in page, case.name
 
 
-def test_warnings_of_other_threads_are_not_taken():
+def test_a_report_does_not_include_warnings_of_other_code():
     class Talking(calibrant.Identity):
         def _fit(self, sample):
             warnings.warn("of another thread", UserWarning, stacklevel=1)
@@ -603,7 +605,7 @@ def test_warnings_of_other_threads_are_not_taken():
 
 
 @pytest.mark.slow
-def test_tests_of_many_rows_look_at_a_part():
+def test_tests_of_a_report_use_a_random_sample_of_many_rows():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(2), 60_000)
     labels = calibrant.datasets.draw_labels(proba, rng=rng)
@@ -618,7 +620,7 @@ def test_tests_of_many_rows_look_at_a_part():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="each case is a process of its own")
-def test_labels_that_look_like_numbers_are_read_right_or_rejected():
+def test_numeric_labels_are_read_correctly_or_rejected():
     made = hostile_cases()
     outcomes = [
         made.measure(made.Case(name, make, "evaluate x.csv --label y --json"))
@@ -628,7 +630,7 @@ def test_labels_that_look_like_numbers_are_read_right_or_rejected():
     assert made.count_failures(outcomes) == [0, 0, 0]
 
 
-def test_the_page_of_hostile_files_counts_no_failure():
+def test_the_page_of_hostile_files_reports_no_failure():
     page = (Path(__file__).parents[2] / "docs" / "development" / "hostile-files.md").read_text()
     counts = page.partition("## Counts")[2].partition("## Inputs")[0]
     lines = [line for line in counts.splitlines() if line.startswith("| ")][2:]

@@ -36,7 +36,7 @@ from calibrant.report import summarize, to_html, to_markdown
 from calibrant.report._describe import describe
 
 
-def test_ten_confident_errors_are_not_a_perfect_model():
+def test_ten_confident_errors_have_a_large_calibration_error():
     result = debiased_interval(np.zeros(10, int), 0.99 - np.arange(10) * 1e-3, notion="class-1")
     assert result.estimate == pytest.approx(0.9855, abs=1e-4)
     assert result.low > 0.3
@@ -55,7 +55,7 @@ def overconfident(n_samples, n_classes):
 
 
 @pytest.mark.parametrize(("n_classes", "n_samples"), [(20, 200), (100, 1000), (10, 200)])
-def test_top_label_errors_of_few_rows_per_class_are_not_below_those_of_confidence(
+def test_with_few_rows_per_class_the_top_label_error_is_at_least_the_confidence_error(
     n_classes, n_samples
 ):
     y, proba = overconfident(n_samples, n_classes)
@@ -66,13 +66,13 @@ def test_top_label_errors_of_few_rows_per_class_are_not_below_those_of_confidenc
     assert split.low >= whole.low > 0.45
 
 
-def test_below_ten_rows_per_class_the_level_is_heuristic():
+def test_with_fewer_than_ten_rows_per_class_the_level_is_heuristic():
     y, proba = overconfident(300, 50)
     assert debiased_interval(y, proba, notion="top-label").guarantee == "heuristic"
     assert debiased_interval(y, proba, notion="confidence").guarantee == "asymptotic"
 
 
-def test_a_mixture_of_temperatures_is_at_its_optimum():
+def test_ensemble_temperature_scaling_reaches_its_optimum():
     proba = np.array([[0.7, 0.3]] * 900 + [[1.0, 0.0]] * 100)
     y = np.array([0] * 890 + [1] * 10 + [0] * 98 + [1] * 2)
     model = EnsembleTemperatureScaling().fit(proba, y)
@@ -81,14 +81,14 @@ def test_a_mixture_of_temperatures_is_at_its_optimum():
     assert 0.0049 < model.weights_[2] < 0.0050
 
 
-def test_five_hits_of_five_are_not_certainty():
+def test_the_interval_of_five_correct_predictions_extends_below_one():
     result = bootstrap_interval("accuracy", [1] * 5, [0.9] * 5)
     assert (result.estimate, result.high) == (1.0, 1.0)
     assert result.low == pytest.approx(0.025 ** (1 / 5))
     assert result.guarantee == "finite-sample"
 
 
-def test_a_loss_that_one_row_decides_says_so():
+def test_an_interval_notes_that_one_row_dominates_the_log_loss():
     score = np.r_[np.full(99, 0.999), 0.001]
     result = bootstrap_interval("log_loss", np.ones(100, int), score, n_resamples=200, rng=0)
     assert result.guarantee == "heuristic"
@@ -105,7 +105,7 @@ def task():
     "calibrator",
     [HistogramBinning(), MulticlassToBinary(HistogramBinning(), "class-1"), CanonicalBinning()],
 )
-def test_bins_of_scores_of_other_models_have_no_guarantee(calibrator, ensemble, task, tmp_path):
+def test_binning_of_out_of_fold_scores_has_no_guarantee(calibrator, ensemble, task, tmp_path):
     model = CalibratedClassifier(LogisticRegression(), calibrator, cv=2, ensemble=ensemble)
     inner = model.fit(*task).calibrators_[0]
     for rejected in (inner, load(save_to(inner, tmp_path / "model.json"))):
@@ -118,14 +118,14 @@ def save_to(calibrator, path):
     return path
 
 
-def test_a_frozen_model_and_held_out_rows_have_one(task):
+def test_binning_of_a_frozen_model_on_held_out_rows_has_a_guarantee(task):
     X, y = task
     frozen = FrozenEstimator(LogisticRegression().fit(X[:600], y[:600]))
     model = CalibratedClassifier(frozen, HistogramBinning()).fit(X[600:], y[600:])
     assert model.calibrator_.guarantee().n_bins == 12
 
 
-def test_histogram_binning_of_one_claim_has_a_guarantee_of_its_own():
+def test_histogram_binning_of_one_binary_event_has_a_guarantee():
     rng = np.random.default_rng(0)
     score = rng.random(500)
     y = (rng.random(500) < score).astype(int)
@@ -139,7 +139,7 @@ def test_histogram_binning_of_one_claim_has_a_guarantee_of_its_own():
         HistogramBinning(boundary="include").fit(score, y).guarantee()
 
 
-def test_only_notions_of_ranks_speak_of_predict_top():
+def test_the_guarantee_covers_predict_top_only_if_it_is_about_the_predicted_class():
     rng = np.random.default_rng(0)
     proba, y = rng.dirichlet(np.ones(3), 900), rng.integers(3, size=900)
     covers = {
@@ -151,7 +151,7 @@ def test_only_notions_of_ranks_speak_of_predict_top():
     assert covers["class-wise"] == covers["class-1"] == covers["within-top-2"] == claims
 
 
-def test_a_guarantee_prints_both_assumptions_and_what_is_not_proved():
+def test_a_guarantee_prints_its_assumptions_and_the_bins_without_a_proof():
     rng = np.random.default_rng(0)
     score = np.round(rng.random(400), 2)
     said = str(HistogramBinning().fit(score, rng.random(400) < score).guarantee())
@@ -171,7 +171,7 @@ def gaussian_classes(rng, prior, n_samples, separation):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("m", "n"), [(200, 400), (1000, 1000), (500, 2000)])
-def test_frequencies_of_a_calibrator_are_known_as_well_as_its_rows_know_them(m, n):
+def test_a_label_shift_is_rarely_detected_if_there_is_none(m, n):
     """Without any shift; miss at most 8 of 60, three standard errors above the nominal 3."""
     prior = np.array([0.5, 0.3, 0.2])
     missed = 0
@@ -184,7 +184,7 @@ def test_frequencies_of_a_calibrator_are_known_as_well_as_its_rows_know_them(m, 
 
 
 @pytest.mark.parametrize(("n_classes", "separation"), [(10, 1.0), (3, 0.3)])
-def test_a_model_that_hardly_tells_classes_apart_is_rejected(n_classes, separation):
+def test_label_shift_rejects_a_model_that_hardly_separates_the_classes(n_classes, separation):
     rng, prior = np.random.default_rng(0), np.full(n_classes, 1 / n_classes)
     source, _ = gaussian_classes(rng, prior, 500, separation)
     target, _ = gaussian_classes(rng, prior, 300, separation)
@@ -192,7 +192,7 @@ def test_a_model_that_hardly_tells_classes_apart_is_rejected(n_classes, separati
         label_shift.adapt(source, target)
 
 
-def test_pictures_of_all_pairs_use_the_test_of_all_pairs():
+def test_critical_difference_diagrams_of_all_pairs_use_the_nemenyi_test():
     pytest.importorskip("matplotlib")
     scores = np.random.default_rng(0).random((20, 10))
     drawn = CriticalDifferenceDisplay.from_scores(scores, list("abcdefghij"))
@@ -200,7 +200,7 @@ def test_pictures_of_all_pairs_use_the_test_of_all_pairs():
 
 
 @pytest.mark.parametrize(("n_samples", "n_bins"), [(300, 15), (2000, 10)])
-def test_the_order_of_the_bias_of_ece_is_as_documented(n_samples, n_bins):
+def test_the_bias_of_the_ece_is_as_documented(n_samples, n_bins):
     errors = []
     for seed in range(200):
         rng = np.random.default_rng(seed)
@@ -213,7 +213,7 @@ def test_the_order_of_the_bias_of_ece_is_as_documented(n_samples, n_bins):
     assert np.mean(errors) < 0.4 * np.sqrt(n_bins / n_samples)
 
 
-def test_the_guarantee_of_a_report_names_its_calibrator_at_its_head():
+def test_the_guarantee_of_a_report_begins_with_its_calibrator():
     data = noisy_simplex(400, 3, 0.2, rng=0)
     made = summarize(data.labels, data.proba, calibrator=TemperatureScaling(), n_resamples=19)
     head = "This guarantee is not about the calibrator above. It holds if you use"
@@ -244,7 +244,7 @@ def test_a_temperature_within_sampling_noise_is_not_called_overconfidence(n_samp
     assert called <= 8
 
 
-def test_tests_after_cross_fitting_are_heuristic_and_exact_on_rows_of_their_own():
+def test_tests_are_heuristic_after_cross_fitting_and_exact_on_held_out_rows():
     data, other = (noisy_simplex(200, 3, 0.2, rng=seed) for seed in (0, 1))
     scaling = TemperatureScaling()
     crossed = summarize(data.labels, data.proba, calibrator=scaling, n_resamples=19)
@@ -263,7 +263,7 @@ def test_tests_after_cross_fitting_are_heuristic_and_exact_on_rows_of_their_own(
     )
 
 
-def test_the_tests_of_a_report_are_adjusted_for_their_number():
+def test_p_values_of_a_report_are_adjusted_for_the_number_of_tests():
     data = noisy_simplex(300, 3, 0.2, rng=0)
     made = summarize(data.labels, data.proba, calibrator=TemperatureScaling(), n_resamples=99)
     raw = [test.p_before for test in made.tests]

@@ -57,7 +57,7 @@ def moved(p, names):
 # What is missing is not taken
 
 
-def test_masked_entries_are_missing_in_scores_labels_weights_and_groups(data):
+def test_masked_entries_of_all_inputs_are_rejected_as_missing(data):
     p, y, right = data
     mask = np.arange(N_ROWS) == 7
     table = np.ma.masked_array(p, mask=np.repeat(mask[:, None], 3, axis=1))
@@ -74,7 +74,7 @@ def test_masked_entries_are_missing_in_scores_labels_weights_and_groups(data):
     assert evaluate(np.ma.masked_array(y), np.ma.masked_array(p)).log_loss == right
 
 
-def test_a_missing_label_that_numpy_made_text_is_rejected():
+def test_a_missing_label_that_numpy_converted_to_text_is_rejected():
     text = np.array(["a", "b", np.nan])
     assert text[2] == "nan"
     for labels in (text, np.array(["a", "b", "<NA>"]), np.array(["a", "b", "NaT"])):
@@ -85,7 +85,7 @@ def test_a_missing_label_that_numpy_made_text_is_rejected():
     assert evaluate(text, np.eye(3), classes=["a", "b", "nan"]).accuracy == 1.0
 
 
-def test_a_classifier_rejects_missing_labels_too(rng):
+def test_a_calibrated_classifier_rejects_missing_labels(rng):
     X, y = rng.normal(size=(60, 2)), np.array(["a", "b"])[np.arange(60) % 2]
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=2)
     for missing in ([np.nan, *y[1:]], np.array([None, *y[1:]], dtype=object)):
@@ -95,7 +95,7 @@ def test_a_classifier_rejects_missing_labels_too(rng):
         model.fit(X, np.where(np.arange(60) % 3 == 0, "nan", y))
 
 
-def test_missing_groups_are_rejected_with_their_row(data):
+def test_the_error_for_a_missing_group_states_its_row(data):
     p, y, _ = data
     groups = np.arange(N_ROWS) // 10
     for missing in (np.where(groups == 3, np.nan, groups), [None] * 30 + ["a", "b"] * 85):
@@ -112,7 +112,7 @@ def test_missing_groups_are_rejected_with_their_row(data):
     "spelling",
     ["{}", "p_{}", "P({})", "{}_prob", "prob.{}", "p({})/1", "class {}", "('p', '{}')"],
 )
-def test_a_name_is_read_whatever_stands_around_it(data, spelling):
+def test_class_names_are_recognized_in_many_spellings_of_column_names(data, spelling):
     p, y, right = data
     names = [spelling.format(name) for name in LEVELS]
     assert evaluate(LEVELS[y], moved(p, names)).log_loss == pytest.approx(right, rel=1e-12)
@@ -121,14 +121,14 @@ def test_a_name_is_read_whatever_stands_around_it(data, spelling):
 
 
 @pytest.mark.parametrize("spelling", ["{}", "p{}", "class{}", "c_{}", "P({})", "{}.0", "0{}"])
-def test_a_number_is_read_whatever_stands_before_it(data, spelling):
+def test_column_numbers_are_recognized_after_many_prefixes(data, spelling):
     p, y, right = data
     names = [spelling.format(k) for k in range(3)]
     assert evaluate(y, moved(p, names)).log_loss == pytest.approx(right, rel=1e-12)
     assert evaluate(y.astype(np.uint8), moved(p, names)).log_loss == pytest.approx(right)
 
 
-def test_columns_that_count_from_one_do_not_say_that_labels_do(data):
+def test_columns_that_start_at_one_do_not_imply_that_labels_start_at_one(data):
     p, y, _ = data
     frame, seen = pandas.DataFrame(p, columns=["p1", "p2", "p3"]), y > 0
     assert evaluate(y, frame) == evaluate(y, p)
@@ -137,7 +137,7 @@ def test_columns_that_count_from_one_do_not_say_that_labels_do(data):
     assert evaluate(y + 1, frame) == evaluate(y, p)
 
 
-def test_columns_of_two_levels_are_read(data):
+def test_columns_with_two_levels_are_read(data):
     p, y, right = data
     names = pandas.MultiIndex.from_product([["p"], LEVELS])
     assert evaluate(LEVELS[y], pandas.DataFrame(p, columns=names)).log_loss == right
@@ -147,13 +147,13 @@ def test_columns_of_two_levels_are_read(data):
     "names", [[True, False], ["True", "False"], ["TRUE", "FALSE"], ["1", "0"], ["p1", "p0"]]
 )
 @pytest.mark.parametrize("kind", [bool, int])
-def test_truth_values_are_read_by_name(binary, names, kind):
+def test_boolean_labels_are_matched_by_name(binary, names, kind):
     score, y, right = binary
     frame = pandas.DataFrame(np.column_stack([score, 1 - score]), columns=names)
     assert evaluate(y.astype(kind), frame).log_loss == pytest.approx(right, rel=1e-9)
 
 
-def test_labels_that_are_bytes_numbers_or_dates_are_read_by_name(data):
+def test_labels_of_bytes_or_numbers_or_dates_are_matched_by_name(data):
     p, y, right = data
     for labels, names in (
         (LEVELS[y].astype("S"), LEVELS),
@@ -167,28 +167,28 @@ def test_labels_that_are_bytes_numbers_or_dates_are_read_by_name(data):
         assert found.log_loss == pytest.approx(right, rel=1e-12)
 
 
-def test_more_columns_than_the_type_of_the_labels_counts(rng):
+def test_there_can_be_more_columns_than_the_integer_type_of_the_labels_can_represent(rng):
     p = rng.dirichlet(np.ones(300), 20)
     frame = pandas.DataFrame(p, columns=[f"p_{k}" for k in range(300)])
     labels = np.arange(20, dtype=np.uint8)
     assert evaluate(labels, frame).log_loss == evaluate(labels.astype(int), p).log_loss
 
 
-def test_dates_do_not_say_which_of_two_one_score_is_about(binary):
+def test_one_score_per_row_with_date_labels_requires_classes(binary):
     score, y, right = binary
     with pytest.raises(ValueError, match="The positive class is ambiguous"):
         evaluate(DAYS[y], score)
     assert evaluate(DAYS[y], score, classes=DAYS[:2]).log_loss == right
 
 
-def test_two_columns_of_one_name_are_taken_by_position(data):
+def test_columns_with_duplicate_names_are_matched_by_position(data):
     p, y, _ = data
     frame = pandas.DataFrame(np.log(p), columns=["x", "x", "w"])
     model = Identity(inputs="logits").fit(frame, y)
     np.testing.assert_allclose(model.predict_proba(frame), p, atol=1e-12)
 
 
-def test_an_array_after_a_frame_in_another_order_is_asked_about(data):
+def test_an_array_is_rejected_if_the_model_was_fitted_on_reordered_columns(data):
     p, y, _ = data
     for model, frame, labels in (
         (Identity(), moved(p, ["0", "1", "2"]), y),
@@ -204,7 +204,7 @@ def test_an_array_after_a_frame_in_another_order_is_asked_about(data):
         np.testing.assert_array_equal(model.fit(p, labels).predict_proba(p), p)
 
 
-def test_parts_of_a_stream_are_read_by_name_and_keep_their_classes(data):
+def test_an_accumulator_matches_columns_by_name_and_keeps_its_classes(data):
     p, y, _ = data
     frame = pandas.DataFrame(p, columns=LEVELS)
     whole, half = evaluate(LEVELS[y], frame), N_ROWS // 2
@@ -220,14 +220,14 @@ def test_parts_of_a_stream_are_read_by_name_and_keep_their_classes(data):
         parts.merge(other)
 
 
-def test_a_sum_of_accumulators_keeps_how_rows_are_taken(data):
+def test_a_sum_of_accumulators_keeps_their_options(data):
     p, y, right = data
     both = MetricAccumulator(renormalize=True) + MetricAccumulator(renormalize=True)
     for stream in (both, MetricAccumulator.from_json(both.to_json())):
         assert stream.update(y, 0.7 * p).compute().log_loss == pytest.approx(right)
 
 
-def test_the_frames_of_a_label_shift_are_matched_by_name():
+def test_label_shift_matches_columns_of_frames_by_name():
     rng = np.random.default_rng(0)
     is_one = rng.random(4000) < np.repeat([0.5, 0.2], 2000)
     p = np.where(is_one ^ (rng.random(4000) < 0.1), 0.9, 0.1)
@@ -241,7 +241,7 @@ def test_the_frames_of_a_label_shift_are_matched_by_name():
 # Orders of rows
 
 
-def test_rows_that_pandas_has_in_another_order_cause_a_warning(data):
+def test_pandas_objects_with_rows_in_different_orders_cause_a_warning(data):
     p, y, right = data
     order = np.random.default_rng(0).permutation(N_ROWS)
     frame, labels = pandas.DataFrame(p, columns=LEVELS), pandas.Series(LEVELS[y])
@@ -258,7 +258,7 @@ def test_rows_that_pandas_has_in_another_order_cause_a_warning(data):
 # Types
 
 
-def test_numbers_of_other_types_are_the_same_numbers(data):
+def test_results_do_not_depend_on_the_data_type_of_scores_and_labels(data):
     p, y, right = data
     for scores in (
         *(p.astype(kind) for kind in (">f8", object, str, "S25", np.longdouble)),
@@ -277,14 +277,14 @@ def test_numbers_of_other_types_are_the_same_numbers(data):
         assert evaluate(labels, p).log_loss == right
 
 
-def test_float32_of_the_other_byte_order_has_the_tolerance_of_float32(data):
+def test_float32_scores_of_both_byte_orders_have_the_same_tolerance(data):
     p, y, right = data
     off = (p * 1.0001).astype(">f4")
     assert evaluate(y, off).log_loss == pytest.approx(right, abs=1e-3)
     assert Identity().fit(off, y).predict_proba(off).dtype == np.float32
 
 
-def test_whole_numbers_that_came_as_objects_are_column_indices(data, binary):
+def test_integers_in_object_arrays_are_column_indices(data, binary):
     p, y, _ = data
     with pytest.raises(ValueError, match=r"Label 3 in row . is out of range"):
         evaluate((y + 1).astype(object), p)
@@ -293,7 +293,7 @@ def test_whole_numbers_that_came_as_objects_are_column_indices(data, binary):
     assert evaluate((two == 1).astype(object), score).log_loss == right
 
 
-def test_what_is_no_table_of_numbers_is_rejected(data):
+def test_scores_that_are_not_dense_arrays_of_real_numbers_are_rejected(data):
     p, y, _ = data
     for scores, said in (
         (sparse.csr_array(p), r"Sparse input \(csr_array\) is not supported. Pass X.toarray\(\)"),
@@ -307,7 +307,7 @@ def test_what_is_no_table_of_numbers_is_rejected(data):
         evaluate(sparse.csr_array(y[None]), p)
 
 
-def test_labels_in_the_place_of_probabilities_are_called_so(data):
+def test_predicted_labels_in_place_of_probabilities_are_rejected(data):
     p, y, _ = data
     with pytest.raises(
         ValueError,
@@ -316,7 +316,7 @@ def test_labels_in_the_place_of_probabilities_are_called_so(data):
         evaluate(y, p.argmax(axis=1))
 
 
-def test_probabilities_that_are_said_to_be_logits_cause_a_warning(data):
+def test_probabilities_passed_as_logits_cause_a_warning(data):
     p, y, right = data
     said = r"every row sums to one. If these scores are probabilities, pass inputs='proba'"
     with pytest.warns(DataWarning, match=said):
@@ -326,7 +326,7 @@ def test_probabilities_that_are_said_to_be_logits_cause_a_warning(data):
     assert evaluate(y, np.log(p), inputs="logits").log_loss == pytest.approx(right)
 
 
-def test_the_logarithm_of_a_certain_claim_may_be_above_zero_by_rounding():
+def test_log_probabilities_slightly_above_zero_are_accepted():
     found = evaluate([1, 0], [5e-7, -3.0], inputs="log_proba")
     assert found.accuracy == 1.0
     exact = evaluate(
@@ -340,7 +340,7 @@ def test_the_logarithm_of_a_certain_claim_may_be_above_zero_by_rounding():
 # Few rows, few classes
 
 
-def test_one_row_has_an_evaluation_and_says_what_is_not_known():
+def test_one_row_can_be_evaluated_but_its_debiased_error_is_not_identifiable():
     found = evaluate([0], [[0.9, 0.1]])
     assert (found.accuracy, found.sharpness) == (1.0, 0.0)
     assert found.conf_ece == pytest.approx(0.1)
@@ -355,7 +355,7 @@ def test_weights_that_sum_to_one_do_not_change_debiased_intervals(data):
     assert weighted.high == pytest.approx(debiased_interval(y, p).high)
 
 
-def test_a_class_that_a_fold_of_a_classifier_has_not_seen_has_a_column(rng):
+def test_a_class_that_is_absent_from_a_fold_has_a_column(rng):
     X = rng.normal(size=(60, 2))
     y = np.r_[1, np.zeros(59, dtype=int)]
     with warnings.catch_warnings():
@@ -366,7 +366,7 @@ def test_a_class_that_a_fold_of_a_classifier_has_not_seen_has_a_column(rng):
     np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
 
 
-def test_metrics_take_what_evaluate_takes(data):
+def test_metrics_accept_the_same_inputs_as_evaluate(data):
     p, y, right = data
     assert metrics.log_loss(LEVELS[y], moved(p, LEVELS)) == pytest.approx(right, rel=1e-12)
     with pytest.raises(ValueError, match="is masked"):

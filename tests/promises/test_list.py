@@ -1,4 +1,4 @@
-"""This page."""
+"""This page and the page of trials."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def script():
     return runpy.run_path(str(SCRIPT))
 
 
-def test_the_page_lists_every_promise_and_is_what_the_script_writes(script):
+def test_this_page_is_up_to_date(script):
     assert script["PAGE"].read_text(encoding="utf-8") == script["page"]()
 
 
-def test_no_test_is_named_by_the_code_of_a_finding():
+def test_no_test_is_named_after_the_code_of_a_finding():
     code = re.compile(r"def (test_(?:[a-z]_?\d+|\d+|section)_\w+)")
     tests = SCRIPT.parents[1] / "tests"
     assert [name for path in tests.rglob("*.py") for name in code.findall(path.read_text())] == []
 
 
-def test_every_test_that_the_page_of_trials_names_exists():
+def test_every_test_on_the_page_of_trials_exists():
     root = SCRIPT.parents[1]
     page = (root / "docs" / "development" / "trials.md").read_text(encoding="utf-8")
     sources = [path.read_text(encoding="utf-8") for path in (root / "tests").rglob("test_*.py")]

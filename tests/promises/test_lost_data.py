@@ -92,7 +92,7 @@ def test_a_command_replaces_neither_its_input_nor_another_kind_of_file(arguments
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_a_state_that_has_counted_rows_is_replaced_only_by_force(folder, capsys):
+def test_a_monitor_state_with_rows_is_replaced_only_with_the_option_force(folder, capsys):
     said = rejected(capsys, "monitor", "start", "ref.csv", "-o", "s.json")
     assert "contains a monitor state with 300 rows" in said
     assert "--force" in said
@@ -101,7 +101,7 @@ def test_a_state_that_has_counted_rows_is_replaced_only_by_force(folder, capsys)
     assert run(["monitor", "start", "ref.csv", "-o", "s.json", "-q"]) == 0  # it counts nothing
 
 
-def test_the_same_kind_of_file_is_replaced_without_a_question(folder):
+def test_an_output_of_the_same_kind_is_replaced(folder):
     for _ in range(2):
         assert run(["fit", "ref.csv", "-m", "temperature", "-o", "m.json", "-q"]) == 0
         assert run(["apply", "m.json", "w1.csv", "-o", "out.csv", "-q"]) == 0
@@ -126,7 +126,7 @@ def test_arrays_are_not_calibrated_in_place_or_twice(folder, rng, capsys):
 # Updates of a monitor
 
 
-def test_a_file_that_was_counted_is_recognized_by_its_rows_or_its_name(folder, rng, capsys):
+def test_a_monitor_recognizes_a_file_that_was_already_added(folder, rng, capsys):
     Path("copy.csv").write_bytes(Path("w1.csv").read_bytes())
     assert "These rows were added before, as 'w1'" in rejected(
         capsys, "monitor", "update", "s.json", "copy.csv"
@@ -147,9 +147,7 @@ def test_the_digest_of_rows_does_not_depend_on_the_format_of_the_file(folder, ca
     assert "These rows were added before" in said
 
 
-def test_results_that_cannot_be_written_after_the_rows_were_added_have_their_own_exit_code(
-    folder, rng
-):
+def test_an_update_whose_output_cannot_be_written_has_a_separate_exit_code(folder, rng):
     if not os.path.exists("/dev/full"):
         pytest.skip("needs /dev/full")
     write_week("w3.csv", rng)
@@ -166,14 +164,14 @@ def test_results_that_cannot_be_written_after_the_rows_were_added_have_their_own
     assert n_counted() == 900
 
 
-def test_metrics_are_not_written_to_a_pipe_that_nobody_reads(folder, capsys):
+def test_a_pipe_is_rejected_as_an_output_for_metrics(folder, capsys):
     os.mkfifo("pipe")
     update = ("monitor", "update", "s.json", "w2.csv", "--metrics", "pipe")
     assert "is a pipe" in rejected(capsys, *update)
     assert n_counted() == 300
 
 
-def test_an_alarm_reaches_the_exit_code_if_the_pipe_is_closed(folder, rng):
+def test_an_alarm_sets_the_exit_code_even_if_the_pipe_is_closed(folder, rng):
     write_week("bad.csv", rng, n_rows=6000, power=0.2)
     read, write = os.pipe()
     os.close(read)
@@ -182,7 +180,7 @@ def test_an_alarm_reaches_the_exit_code_if_the_pipe_is_closed(folder, rng):
     assert (child.communicate(timeout=120)[1], child.returncode) == ("", 3)
 
 
-def test_class_names_that_a_terminal_cannot_show_are_written_out(folder):
+def test_class_names_that_a_terminal_cannot_show_are_escaped(folder):
     for path in ("ref.csv", "w2.csv"):
         text = Path(path).read_text(encoding="utf-8").replace("cat", "kät")
         Path(path).write_text(text, encoding="utf-8")
@@ -206,7 +204,7 @@ def test_an_update_through_a_link_waits_for_the_same_lock(folder, capsys):
     assert n_counted() == 600
 
 
-def test_a_lock_does_not_outlive_the_process_that_was_killed(folder):
+def test_a_lock_is_released_when_its_process_is_killed(folder):
     script = (
         "import time\n"
         "from pathlib import Path\n"
@@ -225,7 +223,7 @@ def test_a_lock_does_not_outlive_the_process_that_was_killed(folder):
 
 
 @pytest.mark.slow
-def test_of_two_updates_at_once_each_is_counted_or_rejected(folder, rng):
+def test_two_simultaneous_updates_are_each_counted_or_rejected(folder, rng):
     for name in "abcd":
         write_week(f"{name}.csv", rng)
     Path("link.json").symlink_to("s.json")
@@ -240,7 +238,7 @@ def test_of_two_updates_at_once_each_is_counted_or_rejected(folder, rng):
     assert n_counted() == 300 * (1 + codes.count(0))
 
 
-def test_an_update_that_would_write_an_unreadable_state_leaves_the_old_one(folder, capsys):
+def test_an_update_that_would_write_an_unreadable_state_keeps_the_old_state(folder, capsys):
     state = json.loads(Path("s.json").read_text())
     Path("s.json").write_text(json.dumps({**state, "n_rows": 10**15}))
     before = Path("s.json").read_bytes()
@@ -248,7 +246,7 @@ def test_an_update_that_would_write_an_unreadable_state_leaves_the_old_one(folde
     assert Path("s.json").read_bytes() == before
 
 
-def test_monitor_start_remembers_the_options_that_the_updates_need(folder, capsys):
+def test_monitor_start_stores_the_options_that_updates_need(folder, capsys):
     for name in ("ref", "w1"):
         text = Path(f"{name}.csv").read_text().replace(HEADER, "s1,s2,s3,outcome")
         text = text.replace(",", ";").replace(".", ",")
@@ -267,7 +265,7 @@ def test_monitor_start_remembers_the_options_that_the_updates_need(folder, capsy
 # Signals
 
 
-def test_a_signal_after_the_write_does_not_say_that_nothing_was_written(tmp_path):
+def test_a_signal_after_the_write_is_not_reported_as_nothing_written(tmp_path):
     script = (
         "import os, signal\n"
         "from calibrant import cli\n"
@@ -286,7 +284,7 @@ def test_a_signal_after_the_write_does_not_say_that_nothing_was_written(tmp_path
 
 
 @pytest.mark.slow
-def test_signals_at_any_moment_end_a_command_in_one_line(folder):
+def test_a_signal_at_any_moment_ends_a_command_with_one_line(folder):
     import time
 
     for place in range(12):

@@ -36,7 +36,7 @@ def test_large_logits_give_probabilities_or_an_error(logits, name):
 
 
 @pytest.mark.parametrize("name", ["vector", "matrix", "dirichlet", "temperature"])
-def test_the_lowest_number_is_a_mask_like_minus_infinity(logits, name):
+def test_the_lowest_float_is_treated_as_minus_infinity(logits, name):
     model = calibrant.method(name).set_params(inputs="logits").fit(*logits)
     out = model.predict_proba(MASKS)
     np.testing.assert_array_equal(out, model.predict_proba(np.where(MASKS < -1e30, -np.inf, MASKS)))
@@ -46,7 +46,7 @@ def test_the_lowest_number_is_a_mask_like_minus_infinity(logits, name):
 
 @pytest.mark.parametrize("name", ["platt", "beta", "isotonic", "spline"])
 @pytest.mark.parametrize("scale", [1e-99, 1e99, "both"])
-def test_weights_of_any_scale_give_probabilities(rng, name, scale, tmp_path):
+def test_weights_of_any_scale_give_finite_probabilities(rng, name, scale, tmp_path):
     score = rng.random(60)
     outcome = (rng.random(60) < score).astype(int)
     weight = rng.uniform(0.5, 2, 60) * (
@@ -64,7 +64,7 @@ def test_weights_of_any_scale_give_probabilities(rng, name, scale, tmp_path):
 
 @pytest.mark.parametrize("name", [name for name in VECTOR if name not in ("auto", "gp")])
 @pytest.mark.parametrize("weight", [1e9, 1e20, 1e99])
-def test_large_whole_weights_need_no_more_memory_than_small_ones(logits, name, weight):
+def test_large_integer_weights_need_no_more_memory_than_small_weights(logits, name, weight):
     model = calibrant.method(name).set_params(inputs="logits")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
@@ -73,7 +73,7 @@ def test_large_whole_weights_need_no_more_memory_than_small_ones(logits, name, w
     np.testing.assert_allclose(model.predict_proba(logits[0]).sum(axis=1), 1.0, atol=1e-9)
 
 
-def test_the_average_over_temperatures_approaches_the_temperature_with_the_weights(logits):
+def test_the_averaged_temperature_converges_to_the_temperature_for_large_weights(logits):
     z, y = logits
     point = calibrant.TemperatureScaling(inputs="logits").fit(z, y).temperature_
     model = calibrant.BayesianTemperatureScaling(inputs="logits")
@@ -83,7 +83,7 @@ def test_the_average_over_temperatures_approaches_the_temperature_with_the_weigh
 
 
 @pytest.mark.parametrize("name", [*BINARY, "temperature", "vector"])
-def test_weights_that_are_too_large_are_an_error(name):
+def test_weights_that_are_too_large_raise_an_error(name):
     score, outcome = np.linspace(0.1, 0.9, 40), np.arange(40) % 2
     with pytest.raises(
         ValueError, match=r"sample_weight of row 3 is 1e\+307.* between 1e-100 and 1e\+100"
@@ -93,6 +93,6 @@ def test_weights_that_are_too_large_are_an_error(name):
         )
 
 
-def test_weights_that_hide_a_row_are_an_error_where_rows_are_added():
+def test_venn_abers_rejects_weights_of_very_different_magnitudes():
     with pytest.raises(ValueError, match=r"w \* len\(w\) / w.sum"):
         calibrant.VennAbers().fit([0.2, 0.8], [0, 1], sample_weight=[1e80, 1e97])

@@ -29,7 +29,7 @@ def model(data):
     return TemperatureScaling().fit(*data)
 
 
-def test_a_file_keeps_the_metadata_that_it_was_saved_with(model, tmp_path):
+def test_a_saved_model_keeps_its_metadata(model, tmp_path):
     given = {"created": "2026-11-18", "rows": 300, "is_final": True}
     save(model, tmp_path / "m.json", metadata=given)
     found = read_metadata(tmp_path / "m.json")
@@ -41,13 +41,13 @@ def test_a_file_keeps_the_metadata_that_it_was_saved_with(model, tmp_path):
 
 
 @pytest.mark.parametrize("metadata", [{"data": Path("x")}, {1: "x"}, {"rows": [1]}, "text"])
-def test_metadata_that_is_not_plain_is_an_error(model, metadata, tmp_path):
+def test_metadata_with_other_than_plain_values_raises_an_error(model, metadata, tmp_path):
     with pytest.raises(TypeError, match="metadata must be a dict of names and plain values"):
         save(model, tmp_path / "m.json", metadata=metadata)
     assert not (tmp_path / "m.json").exists()
 
 
-def test_changed_metadata_of_another_type_is_rejected(model, tmp_path):
+def test_metadata_of_a_wrong_type_in_a_file_is_rejected(model, tmp_path):
     path = tmp_path / "m.json"
     save(model, path)
     document = json.loads(path.read_text())
@@ -57,7 +57,7 @@ def test_changed_metadata_of_another_type_is_rejected(model, tmp_path):
             read_metadata(path)
 
 
-def test_the_command_line_records_date_method_and_data(data, tmp_path, monkeypatch):
+def test_the_fit_command_records_the_date_and_the_method_and_the_data(data, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     pytest.importorskip("typer")
     from calibrant.cli import run
@@ -75,7 +75,7 @@ def test_the_command_line_records_date_method_and_data(data, tmp_path, monkeypat
     }
 
 
-def test_a_model_can_be_replaced_while_others_load_it(data, model, tmp_path):
+def test_a_model_can_be_replaced_while_other_threads_load_it(data, model, tmp_path):
     other = TemperatureScaling().fit(data[0][:100], data[1][:100])
     save(model, tmp_path / "m.json")
     seen, is_done = set(), threading.Event()
@@ -95,7 +95,7 @@ def test_a_model_can_be_replaced_while_others_load_it(data, model, tmp_path):
     assert seen <= {model.temperature_, other.temperature_}
 
 
-def test_thousands_of_classes_are_calibrated_saved_and_loaded(rng, tmp_path):
+def test_models_of_thousands_of_classes_can_be_fitted_and_saved_and_loaded(rng, tmp_path):
     logits = rng.normal(size=(60, 10_000)).astype(np.float32)
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     model = TemperatureScaling(inputs="logits").fit(logits, labels)
@@ -159,7 +159,7 @@ def test_a_program_that_uses_the_library_passes_strict_type_checks(checker, tmp_
     assert found.returncode == 0, found.stdout
 
 
-def test_every_name_is_imported_without_warnings_and_without_a_home(tmp_path):
+def test_every_name_can_be_imported_without_warnings_and_without_a_home_folder(tmp_path):
     code = "import calibrant; [getattr(calibrant, name) for name in calibrant.__all__]"
     nowhere = str(tmp_path / "missing")
     done = subprocess.run(

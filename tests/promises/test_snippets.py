@@ -45,7 +45,7 @@ def overconfident(n_samples, n_classes):
 @pytest.mark.parametrize(
     ("n_classes", "n_samples"), [(20, 200), (100, 1000), (100, 2000), (10, 200), (50, 5000)]
 )
-def test_the_error_of_a_model_that_says_95_and_is_right_in_30_of_100(n_classes, n_samples):
+def test_the_debiased_error_of_a_strongly_overconfident_model_is_correct(n_classes, n_samples):
     y, proba = overconfident(n_samples, n_classes)
     gap = 0.95 - (proba.argmax(axis=1) == y).mean()
     for notion in ("top-label", "confidence"):
@@ -54,7 +54,7 @@ def test_the_error_of_a_model_that_says_95_and_is_right_in_30_of_100(n_classes, 
         assert 0.5 < found.low < gap < found.high < 0.8
 
 
-def test_the_report_does_not_call_it_zero():
+def test_the_report_of_a_strongly_overconfident_model_shows_a_large_top_label_error():
     y, proba = overconfident(200, 20)
     text = to_markdown(summarize(y, proba, calibrator=TemperatureScaling(), n_resamples=19))
     row = next(line for line in text.splitlines() if line.startswith("| Top-label error (L2)"))
@@ -63,7 +63,7 @@ def test_the_report_does_not_call_it_zero():
     assert 0.5 < before[1] < before[0] < before[2] < 0.8
 
 
-def test_one_row_has_an_interval_up_to_what_is_possible():
+def test_the_interval_of_one_row_extends_to_the_largest_possible_error():
     found = debiased_interval([0], [0.99], notion="class-1")
     assert np.isnan(found.estimate)
     assert (found.low, found.high) == (0.0, 0.99)
@@ -80,7 +80,7 @@ def low_mid_high():
     return pandas.DataFrame(np.tile(sure, (20, 1)), columns=LEVELS), labels
 
 
-def test_a_fit_and_a_report_of_a_frame_are_by_name(low_mid_high):
+def test_fits_and_reports_match_columns_of_frames_by_name(low_mid_high):
     frame, labels = low_mid_high
     by_hand = TemperatureScaling(classes=LEVELS).fit(frame.to_numpy(), labels)
     fitted = TemperatureScaling().fit(frame, labels)
@@ -90,7 +90,7 @@ def test_a_fit_and_a_report_of_a_frame_are_by_name(low_mid_high):
     assert "accuracy 96.7%" in made.verdict
 
 
-def test_a_frame_with_shuffled_columns_comes_out_labelled_right(low_mid_high):
+def test_predictions_for_a_frame_with_shuffled_columns_have_correct_column_names(low_mid_high):
     F, y = low_mid_high
     m = TemperatureScaling().set_output(transform="pandas").fit(F, y)
     out = m.predict_proba(F[["high", "low", "mid"]])
@@ -99,7 +99,7 @@ def test_a_frame_with_shuffled_columns_comes_out_labelled_right(low_mid_high):
     assert m.feature_names_in_.tolist() == LEVELS
 
 
-def test_truncated_scores_have_one_loss_whichever_way_they_come():
+def test_the_log_loss_of_truncated_scores_does_not_depend_on_their_type():
     rng = np.random.default_rng(0)
     z = 3 * rng.normal(size=(200, 8))
     y = (z / 3 + rng.gumbel(size=z.shape)).argmax(axis=1)
@@ -112,7 +112,7 @@ def test_truncated_scores_have_one_loss_whichever_way_they_come():
 
 
 @pytest.mark.parametrize("labels", [["approve", "reject"], ["fraud", "legit"], ["yes", "no"]])
-def test_the_class_of_one_score_per_row_is_asked_for(labels):
+def test_an_ambiguous_positive_class_raises_an_error(labels):
     with pytest.raises(ValueError, match=r"Pass classes=\[negative, positive\]"):
         evaluate(labels, [0.9, 0.1])
     assert evaluate(labels, [0.9, 0.1], classes=labels[::-1]).accuracy == 1.0
@@ -120,7 +120,7 @@ def test_the_class_of_one_score_per_row_is_asked_for(labels):
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
-def test_no_guarantee_of_the_scores_of_other_fits(ensemble):
+def test_calibrators_of_out_of_fold_scores_have_no_guarantee(ensemble):
     X, y = make_classification(300, n_features=40, n_informative=5, random_state=0)
     lifted = MulticlassToBinary(HistogramBinning(n_bins=3), notion="class-1")
     est = LogisticRegression(C=100, max_iter=2000)
@@ -133,7 +133,7 @@ def test_no_guarantee_of_the_scores_of_other_fits(ensemble):
             calibrator.guarantee()
 
 
-def test_training_rows_are_named_as_what_nobody_can_check():
+def test_a_guarantee_states_that_training_rows_are_not_allowed():
     X, y = make_classification(300, n_features=8, random_state=0)
     frozen = FrozenEstimator(RandomForestClassifier(20, random_state=0).fit(X, y))
     lifted = MulticlassToBinary(HistogramBinning(n_bins=3), notion="class-1")
@@ -141,7 +141,7 @@ def test_training_rows_are_named_as_what_nobody_can_check():
     assert "These rows must be independent of each other, and the model must not have been" in said
 
 
-def test_the_report_of_five_hits_of_five_does_not_call_them_certain():
+def test_the_report_of_five_correct_predictions_shows_an_interval_that_extends_below_one():
     found = bootstrap_interval("accuracy", [1] * 5, [0.9] * 5)
     made = summarize([1] * 5, [0.9] * 5, calibrator=calibrant.Identity(), n_resamples=19)
     row = next(row for row in made.metrics if row.name == "accuracy")
@@ -149,7 +149,7 @@ def test_the_report_of_five_hits_of_five_does_not_call_them_certain():
     assert found.low == pytest.approx(0.478, abs=1e-3)
 
 
-def test_a_name_in_compare_is_what_method_makes_of_it():
+def test_compare_uses_the_calibrator_that_method_returns():
     data = digits_predictions()
     y, p = data.val_labels[:300], data.val_proba[:300]
     named = calibrant.compare(y, p, methods=["isotonic"], cv=3, rng=0)
@@ -158,7 +158,7 @@ def test_a_name_in_compare_is_what_method_makes_of_it():
         np.testing.assert_array_equal(made.mean, named.mean)
 
 
-def test_a_report_names_the_map_that_it_is_of_and_says_what_that_fixed():
+def test_a_report_names_its_calibrator_and_the_effect_of_calibration():
     data = digits_predictions()
     y, p = data.test_labels[:300], data.test_proba[:300]
     made = summarize(y, p, calibrator=TemperatureScaling(), n_resamples=19)
@@ -171,7 +171,7 @@ def test_a_report_names_the_map_that_it_is_of_and_says_what_that_fixed():
     assert "confident" not in calm.map.text
 
 
-def test_a_verdict_says_what_calibration_did_not_correct():
+def test_a_verdict_states_the_remaining_miscalibration():
     """Sure rows are right half as often as the model says, unsure ones more often: no temperature
     mends both.
     """
@@ -195,7 +195,9 @@ def test_a_verdict_says_what_calibration_did_not_correct():
     ],
 )
 @pytest.mark.filterwarnings("ignore::calibrant.exceptions.DataWarning")  # forests say zero
-def test_mixtures_of_real_predictions_are_at_their_optimum(name, n_rows, real_data):
+def test_ensemble_temperature_scaling_of_real_predictions_reaches_its_optimum(
+    name, n_rows, real_data
+):
     data = real_data(name)
     rows = np.random.default_rng(0).permutation(len(data["labels"]))[:n_rows]
     y, p = data["labels"][rows].astype(int), data["probs"][rows].astype(np.float64)
@@ -211,7 +213,7 @@ def test_mixtures_of_real_predictions_are_at_their_optimum(name, n_rows, real_da
 
 
 @pytest.mark.parametrize("calibrator", [PlattScaling(), IsotonicCalibration()])
-def test_leave_one_out_is_rejected_for_one_calibrator_per_fold(calibrator):
+def test_leave_one_out_is_rejected_with_one_calibrator_per_fold(calibrator):
     X, y = make_classification(60, random_state=0)
     model = CalibratedClassifier(LogisticRegression(), calibrator, cv=LeaveOneOut(), ensemble=True)
     with pytest.raises(ValueError, match="A fold has only one row"):
@@ -231,7 +233,7 @@ def test_by_default_one_calibrator_is_fitted_on_the_rows_of_all_folds(calibrator
     ("n_classes", "n_samples", "temperature"),
     [(10, 100, 1.2), (10, 100, 2.0), (10, 300, 2.0), (100, 1000, 1.5), (100, 1000, 2.0)],
 )
-def test_top_label_intervals_hold_the_error(n_classes, n_samples, temperature):
+def test_intervals_of_the_top_label_error_cover_the_true_error(n_classes, n_samples, temperature):
     """Coverage was 0 to 23 % here, of a nominal 95 %."""
     held, truth = [], l2_error(n_classes, temperature)
     for seed in range(20):
@@ -256,7 +258,7 @@ def l2_error(n_classes, temperature):
     return float(np.sqrt(np.mean(np.square(gaps))))
 
 
-def test_the_top_class_is_a_selection_that_class_wise_calibration_does_not_know():
+def test_class_wise_guarantees_do_not_cover_predict_top():
     """A class that is claimed with 0.45, and is the truth in nine of ten rows where it is the
     highest: what is guaranteed is the claim, not `predict_top`.
     """
@@ -274,7 +276,7 @@ def test_the_top_class_is_a_selection_that_class_wise_calibration_does_not_know(
     assert "predict_top" not in str(model.guarantee())
 
 
-def test_the_docs_give_the_right_order_of_the_bias():
+def test_docstrings_state_the_correct_order_of_the_bias():
     for function in (calibrant.metrics.expected_calibration_error, bootstrap_interval):
         assert "about sqrt(n_bins / n)" not in function.__doc__
     assert "0.4 sqrt(n_bins / n)" in calibrant.metrics.expected_calibration_error.__doc__

@@ -23,7 +23,7 @@ def small(rng):
     return log_proba, draws.argmax(axis=1)
 
 
-def test_with_all_classes_known_the_temperature_is_that_of_whole_rows(small):
+def test_top_scores_of_all_classes_have_the_temperature_of_complete_rows(small):
     log_proba, y = small
     dense = TemperatureScaling(inputs="log_proba").fit(log_proba, y)
     top = TemperatureScaling().fit(best(log_proba, 6), y)
@@ -43,7 +43,7 @@ def test_with_all_classes_known_the_temperature_is_that_of_whole_rows(small):
         ("imagenet1k_effnetlite0_sample1000", ""),
     ],
 )
-def test_the_temperature_of_the_top_twenty_is_that_of_whole_rows_within_a_thousandth(
+def test_the_temperature_of_the_top_20_scores_agrees_with_complete_rows_within_a_thousandth(
     real_data, name, part
 ):
     data = real_data(name)
@@ -53,7 +53,7 @@ def test_the_temperature_of_the_top_twenty_is_that_of_whole_rows_within_a_thousa
     assert top.temperature_ == pytest.approx(dense.temperature_, abs=1e-3)
 
 
-def test_rows_of_a_power_law_have_the_temperature_of_whole_rows_within_a_thousandth(rng):
+def test_for_power_law_probabilities_the_temperature_of_top_scores_agrees_with_complete_rows(rng):
     """The tail is what the fit takes it for, and every truth is known."""
     power = rng.uniform(1.2, 2.5, size=(2000, 1))
     log_proba = log_softmax(-power * np.log(np.arange(1, 501) + 0.0))
@@ -63,7 +63,7 @@ def test_rows_of_a_power_law_have_the_temperature_of_whole_rows_within_a_thousan
     assert top.temperature_ == pytest.approx(dense.temperature_, abs=1e-3)
 
 
-def test_calibrated_top_scores_keep_their_classes_and_make_one_with_the_rest(small):
+def test_calibrated_top_scores_keep_their_classes_and_sum_to_one_with_the_tail_mass(small):
     log_proba, y = small
     top = best(log_proba, 3)
     model = TemperatureScaling().fit(top, y)
@@ -74,7 +74,7 @@ def test_calibrated_top_scores_keep_their_classes_and_make_one_with_the_rest(sma
     assert repr(after) == "TopScores(400 rows, top 3 of 6 classes, tail mass known)"
 
 
-def test_a_reduction_of_top_scores_is_that_of_whole_rows_with_its_guarantee(small):
+def test_binning_of_top_scores_equals_binning_of_complete_rows_including_the_guarantee(small):
     log_proba, y = small
     for notion in ("confidence", "top-label", "within-top-2"):
         dense = MulticlassToBinary(HistogramBinning(n_bins=4), notion, inputs="log_proba")
@@ -93,7 +93,7 @@ def test_a_reduction_of_top_scores_is_that_of_whole_rows_with_its_guarantee(smal
     assert claims.shape == labels.shape
 
 
-def test_with_an_unknown_rest_the_temperature_is_of_rows_whose_truth_is_known(small):
+def test_if_the_tail_mass_is_unknown_the_temperature_uses_rows_whose_true_class_is_listed(small):
     log_proba, y = small
     top = best(log_proba, 3, rest="unknown")
     inside = (top.labels == y[:, None]).any(axis=1)
@@ -110,7 +110,7 @@ def test_with_an_unknown_rest_the_temperature_is_of_rows_whose_truth_is_known(sm
         evaluate(y, top)
 
 
-def test_the_how_to_runs():
+def test_the_code_of_the_guide_to_top_scores_runs():
     page = Path(__file__).resolve().parents[2] / "docs" / "howto" / "top-scores.md"
     code = page.read_text().split("```python\n")[1].split("```")[0]
     names: dict[str, object] = {}

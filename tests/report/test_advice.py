@@ -56,7 +56,7 @@ def test_an_error_that_remains_after_a_gain_is_no_green_light():
     assert conclusion == "mixed"
 
 
-def test_no_detection_is_no_green_light_if_a_large_error_is_possible():
+def test_the_verdict_is_not_positive_if_a_large_error_is_possible():
     assert advice(300, (-0.001, 0.002), (0.5,), possible=0.11) == (NOTHING, "mixed")
 
 

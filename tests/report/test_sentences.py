@@ -125,7 +125,7 @@ def test_held_out_rows_show_whether_miscalibration_remains(left, p_after, has_re
 
 
 @pytest.mark.parametrize("p_after", [0.0, 0.5])
-def test_cross_fitted_p_values_decide_nothing(p_after):
+def test_cross_fitted_p_values_do_not_change_the_verdict(p_after):
     shown, sentence = remaining(gap(0.001), checked(p_after), is_held_out=False)
     assert not shown
     assert "cannot show whether miscalibration remains" in sentence

@@ -144,7 +144,7 @@ def test_few_rows_of_many_classes_use_the_averaged_temperature(rng):
 
 
 @pytest.mark.parametrize("n_rows", [60, 200])
-def test_calibrated_scores_are_hardly_harmed(n_rows):
+def test_the_log_loss_of_calibrated_scores_hardly_increases(n_rows):
     """The expected increase in log-loss, over 10 draws of labels from the scores."""
     losses = []
     for seed in range(10):
@@ -220,7 +220,7 @@ def test_without_time_the_scores_are_unchanged_with_an_explanation(data):
     model = AutoCalibration(["temperature", "vector"], time_budget=0.0).fit(scores, labels)
     assert model.names_ == ("identity", "uniform")
     assert model.left_out_ == ("temperature", "vector")
-    assert "no time for temperature, vector" in model.explain()
+    assert "temperature, vector did not start within the time budget" in model.explain()
     assert metrics.log_loss(labels, model.predict_proba(scores)) < 1.0
 
 

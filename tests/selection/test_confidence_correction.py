@@ -122,9 +122,7 @@ def test_the_prediction_is_an_average_of_members_and_the_corrected_ensemble(corr
 
 
 def test_the_summary_names_the_correction(corrected):
-    text = (
-        f"A part with {corrected.top_weights_.sum():.0%} of the weight has a corrected confidence"
-    )
+    text = f"The confidence is corrected for {corrected.top_weights_.sum():.0%} of the weight"
     assert text in corrected.explain()
 
 

@@ -102,7 +102,7 @@ def test_groups_must_be_passed_at_prediction_if_they_were_at_fit(shifted):
         model.predict_proba(p, by=group[:-1])
     with pytest.raises(ValueError, match="rows"):
         GroupCalibration("temperature").fit(p, y, by=group[:-1])
-    with pytest.raises(ValueError, match="Leave it out"):
+    with pytest.raises(ValueError, match=r"Call predict_proba\(X\) without by"):
         GroupCalibration("temperature").fit(p, y).predict_proba(p, by=group)
 
 

@@ -76,15 +76,15 @@ class CalibratedClassifier(
     r"""Fit a classifier and calibrate it on held-out rows.
 
     By default, an ensemble of clones of the estimator predicts, and the calibrator is fitted on
-    out-of-fold predictions of that ensemble. Use ``ensemble=False`` if a single fit of the
+    out-of-fold predictions of this ensemble. Use ``ensemble=False`` if a single fit of the
     estimator must predict, for example because prediction time matters. Pass an estimator that is
     already fitted as ``FrozenEstimator(estimator)``. Then `fit` only calibrates it.
 
     Parameters
     ----------
     estimator : scikit-learn classifier
-        The classifier. The classifier needs ``decision_function`` (one logit per class, or
-        log-odds) or ``predict_proba``.
+        The classifier, which must have ``decision_function`` (one logit per class, or log-odds) or
+        ``predict_proba``.
     calibrator : calibrator or the name of one, optional
         By default `AutoCalibration`. A name ("isotonic", "temperature", ...) selects a calibrator
         as `calibrant.method` does. `fit` sets its ``inputs`` and ``classes``. For more than two
@@ -95,11 +95,14 @@ class CalibratedClassifier(
         number between 0 and 1 is the fraction of rows that one split holds out. In this case, one
         classifier is fitted on the training rows and one calibrator on the held-out rows.
     ensemble : {"auto", True, False}
-        Which classifiers predict. "auto": the calibrated average of clones; with five folds the
-        estimator is fitted 16 times, ten times on three fifths of the rows, five times on four
-        fifths and once on all rows. False: one fit on all rows, after one fit per fold for the
-        calibrator. True: the average of one calibrated clone per fold, as in scikit-learn, which is
-        underconfident.
+        Which classifiers predict.
+
+        - "auto": the calibrated average of clones. With five folds, the estimator is fitted 16
+          times: ten times on three fifths of the rows, five times on four fifths and once on all
+          rows.
+        - False: one fit on all rows, after one fit per fold for the calibrator.
+        - True: the average of one calibrated clone per fold, as in scikit-learn. This average is
+          underconfident.
     n_jobs : int, optional
         Number of folds that are fitted at the same time.
     progress : bool, default False
@@ -116,8 +119,8 @@ class CalibratedClassifier(
     estimator_weights_ : array of shape (n_estimators,)
         Weights of the classifiers in the average that predicts.
     calibrator_ : calibrator
-        The fitted calibrator, or with ``ensemble=True`` a `CrossFitted` that averages those of the
-        pairs.
+        The fitted calibrator. With ``ensemble=True``, it is a `CrossFitted` that contains the
+        calibrators of all pairs.
     calibrators_ : list
         One calibrator, or with ``ensemble=True`` one per classifier.
     temperature_ : float
@@ -126,7 +129,7 @@ class CalibratedClassifier(
     inputs_ : {"logits", "proba"}
         The type of scores that the calibrators were fitted on.
     score_method_ : {"decision_function", "predict_proba"}
-        The method of the estimator that gives the scores.
+        The method of the estimator that returns the scores.
     n_features_in_, feature_names_in_ : int, array of str
         The features of the estimator.
 
@@ -134,37 +137,38 @@ class CalibratedClassifier(
     --------
     AutoCalibration : The default calibrator.
     method : Calibrators by name.
-    compare : Compare calibrators on scores that you have.
+    compare : Compare calibrators on given scores.
 
     Notes
     -----
-    An average of classifiers is more accurate and less confident than each of them, so a calibrator
-    of single classifiers leaves it underconfident. The default therefore calibrates the average.
-    With five folds, a small clone is fitted for each pair of folds that is left out, and a large
-    clone for each single fold. A row is scored by the average of its four small clones, with
-    weight :math:`1 - s`, and by its large clone, with weight :math:`s`. None of them was fitted on
-    the row. The share s is the posterior mean over 0, 1/4, 1/2, 3/4 and 1, weighted by the
-    out-of-fold likelihood after temperature scaling. It is close to 1 for classifiers that need
-    every row, and close to 0 for unstable ones such as trees. New rows are predicted by all small
-    clones with weight :math:`1 - s`, by all large clones with weight :math:`s (1 - s)`, and by one
-    classifier fitted on all rows with weight :math:`s^2`.
+    An average of classifiers is more accurate and less confident than each classifier. A calibrator
+    that is fitted on single classifiers therefore leaves the average underconfident. The default
+    calibrates the average instead. With five folds, a small clone is fitted for each pair of
+    folds that is left out, and a large clone for each single fold. A row is scored by the average
+    of its four small clones, with weight :math:`1 - s`, and by its large clone, with weight
+    :math:`s`. None of these clones was fitted on the row. The share s is the posterior mean over 0,
+    1/4, 1/2, 3/4 and 1, weighted by the out-of-fold likelihood after temperature scaling. The share
+    is close to 1 for classifiers that need every row, and close to 0 for unstable classifiers such
+    as trees. New rows are predicted by all small clones with weight :math:`1 - s`, by all large
+    clones with weight :math:`s (1 - s)`, and by one classifier fitted on all rows with weight
+    :math:`s^2`.
 
-    Since more clones predict than score a held-out row, the calibrated probabilities get a
-    temperature :math:`T`. The logarithm of T is assumed to be linear in the standard deviation of
-    an average, which is proportional to :math:`(\sum_j w_j^2)^{1/2}`. The line is fitted to
-    averages of two and of four clones. With more than five folds, pairs of adjacent folds are left
-    out, so each fold is left out four times. If a splitter holds out rows repeatedly, its clones
-    and a fit on all rows have equal weights. With fewer than five folds, or if a splitter holds out
-    rows only once and does not partition them, one fit on all rows predicts.
+    More clones predict new rows than score a held-out row, so the calibrated probabilities are
+    rescaled by a temperature :math:`T`. The logarithm of T is assumed to be linear in the standard
+    deviation of an average, which is proportional to :math:`(\sum_j w_j^2)^{1/2}`. The line is
+    fitted to averages of two and of four clones. With more than five folds, pairs of adjacent folds
+    are left out, so each fold is left out four times. If a splitter holds out rows repeatedly, its
+    clones and a fit on all rows have equal weights. With fewer than five folds, or if a splitter
+    holds out rows only once and does not partition them, one fit on all rows predicts.
 
     Calibrators that were fitted on out-of-fold scores have no guarantee. For a guarantee, pass a
     frozen estimator and rows that it was not trained on.
 
-    A class that does not occur in a training fold of n rows gets the probability 1 / (n + K) there
-    (rule of succession). A class with probability zero in all classifiers of an ensemble gets at
-    most this probability. Sample weights go to the estimator, if it accepts them, and to the
-    calibrator. With metadata routing enabled, parameters of ``fit`` are routed to the estimator and
-    the splitter.
+    If a class does not occur in a training fold of n rows, the clone of this fold predicts 1 / (n +
+    K) for the class (rule of succession). If all classifiers of an ensemble predict zero for a
+    class, the probability is at most this value. Sample weights are passed to the estimator, if it
+    accepts them, and to the calibrator. With metadata routing enabled, parameters of ``fit`` are
+    routed to the estimator and the splitter.
 
     References
     ----------
@@ -212,10 +216,9 @@ class CalibratedClassifier(
         sample_weight : array-like of shape (n,), optional
             Row weights.
         **fit_params
-            Passed to the ``fit`` of the estimator, except for ``groups`` of shape (n,): rows of one
-            group, such as those of one patient, stay together in the folds of ``cv`` and in those
-            of the calibrator. If the calibrator is a `GroupCalibration`, it gets the columns
-            ``by``.
+            Parameters for the ``fit`` of the estimator, with two exceptions. Rows with equal
+            ``groups`` of shape (n,), such as rows of one patient, stay together in the folds of
+            ``cv`` and of the calibrator. The columns ``by`` are passed to a `GroupCalibration`.
 
         Returns
         -------
@@ -368,15 +371,15 @@ class CalibratedClassifier(
         by = params.pop("by", None)
         if params:
             raise TypeError(
-                f"{method} has no parameter {next(iter(params))!r}. Pass X, and by= if the "
-                f"calibrator is a GroupCalibration."
+                f"{method} has no parameter {next(iter(params))!r}. Call {method}(X), or "
+                f"{method}(X, by=groups) if the calibrator is a GroupCalibration."
             )
         if isinstance(self.calibrator_, GroupCalibration):
             return self.calibrator_._columns_of(by)
         if by is not None:
             raise TypeError(
                 f"by= needs a GroupCalibration, but the calibrator is "
-                f"{type(self.calibrator_).__name__}. Leave by out."
+                f"{type(self.calibrator_).__name__}. Call {method}(X) without by."
             )
         return ()
 
@@ -506,12 +509,12 @@ class CalibratedClassifier(
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
     def predict_log_proba(self, X: Any, **params: Any) -> Any:
-        """Predict the logarithms of `predict_proba`; -inf for a probability of zero."""
+        """Predict the logarithms of `predict_proba`, with -inf for a probability of zero."""
         proba = self._proba_of(X, self._route_by("predict_log_proba", params))
         return wrapped(log_of(proba), X, self.classes_, self._output)
 
     def predict(self, X: Any, **params: Any) -> AnyArray:
-        """Predict the label with the highest probability; the first column if several tie."""
+        """Predict the label with the highest probability. Ties go to the first column."""
         codes = self._proba_of(X, self._route_by("predict", params)).argmax(axis=1)
         return self.classes_[codes]
 
@@ -526,7 +529,7 @@ class CalibratedClassifier(
         name, n_fits = type(self.estimator).__name__, len(self.estimators_)
         if self._is_frozen:
             name = type(self.estimator.estimator).__name__
-            return f"The {name} predicts as it was fitted. One calibrator corrects its scores."
+            return f"The fitted {name} predicts. One calibrator corrects its scores."
         if n_fits == 1:
             return f"One {name} predicts. Its calibrator was fitted on out-of-fold scores."
         if len(self.calibrators_) > 1:

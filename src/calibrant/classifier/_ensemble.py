@@ -37,8 +37,8 @@ _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 class AveragedResponse:
     """Average probabilities of several fitted classifiers, with the interface of a `Response`.
 
-    Decision values have no scale of their own, so they are divided by one ``temperature`` before
-    they become probabilities. ``least`` replaces averages of zero.
+    The scale of decision values is arbitrary, so decision values are divided by one ``temperature``
+    before they are converted to probabilities. ``least`` replaces averages of zero.
     """
 
     responses: Sequence[Scorer]
@@ -94,8 +94,8 @@ def _as_proba(response: Scorer, scores: FloatArray, temperature: float) -> Float
 class AverageScores(NamedTuple):
     """Out-of-fold probabilities of an ensemble: no classifier predicts a row that it was fitted on.
 
-    ``average`` is what the calibrator is fitted on. ``clone_average`` is the part of it that clones
-    without two folds predict, and ``pair_proba`` has averages of two of these clones.
+    The calibrator is fitted on ``average``. ``clone_average`` contains only the clones that were
+    fitted without two folds, and ``pair_proba`` contains averages of two of these clones.
     """
 
     rows: IntArray
@@ -186,10 +186,10 @@ def _mix_folds(
     folds: Sequence[ScoredRows],
     scale: tuple[float, float],
 ) -> tuple[FloatArray, float]:
-    """Mix the average of the clones with the fits without one fold; return the mixture's share.
+    """Mix the average of the clones with the fits without one fold; return mixture and share.
 
     The share is a posterior mean: shares are weighted by the out-of-fold likelihood of their
-    mixture after temperature scaling. It is rounded, so fits that hardly matter get no weight.
+    mixture after temperature scaling. The share is rounded, so negligible fits have weight zero.
     """
     if not folds:
         return average, 0.0

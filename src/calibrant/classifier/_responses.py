@@ -36,8 +36,8 @@ class Scorer(Protocol):
 class Response:
     """Scores of one fitted classifier.
 
-    ``n_rows`` is the number of its training rows. A class without training rows gets the
-    probability 1 / (n + K) (rule of succession).
+    ``n_rows`` is the number of its training rows. The probability of a class without training rows
+    is 1 / (n + K) (rule of succession).
     """
 
     estimator: Any
@@ -113,13 +113,13 @@ def check_classifier(estimator: Any) -> None:
 
 
 def response_method(estimator: Any) -> str:
-    """Return ``"decision_function"`` if it gives one value per class, else ``"predict_proba"``."""
+    """Return ``"decision_function"`` if its values are one per class, else ``"predict_proba"``."""
     has_proba = getattr(estimator, "predict_proba", None) is not None
     has_logits = getattr(estimator, "decision_function", None) is not None
     if not (has_logits or has_proba):
         raise TypeError(
             f"{type(estimator).__name__} has neither decision_function nor predict_proba, so it "
-            f"gives no scores. Pass a classifier with one of these methods."
+            f"returns no scores. Pass a classifier with one of these methods."
         )
     if not has_logits or (_votes_by_pairs(estimator) and has_proba):
         return "predict_proba"

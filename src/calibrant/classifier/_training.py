@@ -40,7 +40,7 @@ class CalibrationRows(NamedTuple):
     by: tuple[AnyArray, ...]
 
     def sample(self) -> ArraySample:
-        """The rows as a sample with weights that can be numbers of copies."""
+        """Return the rows as a sample whose weights are equivalent to duplicated rows."""
         rows = ArraySample(self.scores, self.codes, self.weight, groups=self.groups)
         rows.columns = self.by
         return cast(ArraySample, rows.countable())  # the same rows in memory

@@ -22,11 +22,11 @@ from calibrant.export._program import Builder, NamedOutput, Program, plain_label
 from calibrant.export._values import Value
 
 _NEVER = 1e300
-"""Stands for an infinite threshold, which is no constant of a program. Scores are far below it."""
+"""Replacement of an infinite threshold, which a program cannot contain. All scores are smaller."""
 
 _LAST_BITS = 1e-13
-"""Added to the thresholds of sets, which are scores of calibration rows: runtimes differ in the
-last bit, and such a row would leave its set."""
+"""Number that is added to the thresholds of sets. Thresholds are scores of calibration rows, and
+runtimes differ in the last bit, so without it such a label could be excluded from its set."""
 
 Emit = Callable[[Any, Value], Value]
 """The function that writes the probabilities of a calibrator."""
@@ -57,7 +57,7 @@ def decision_program(decision: Any, emit: Emit) -> Program:
 
 
 Outputs = list[tuple[str, Value, AnyArray | Sequence[Any]]]
-"""Name, value and labels (or none) of each output."""
+"""Name, value and labels (or None) of each output."""
 
 
 def _program(
@@ -78,7 +78,7 @@ def _program(
 
 
 def _rule_outputs(rule: DecisionRule) -> Callable[[Value], Outputs]:
-    """The action of least expected cost, and this cost."""
+    """The action of least expected cost, and its expected cost."""
     costs, actions = rule.costs_, rule.actions_
 
     def outputs(proba: Value) -> Outputs:

@@ -108,7 +108,8 @@ def program(calibrator: Any) -> Program:
     TypeError
         If the argument is not a calibrator, or its class is not registered.
     ValueError
-        If the calibrator cannot be exported, such as Monte Carlo predictions and canonical binning.
+        If the calibrator cannot be exported, for example Monte Carlo predictions and canonical
+        binning.
 
     See Also
     --------

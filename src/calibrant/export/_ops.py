@@ -2,7 +2,7 @@
 
 Each operation has a formula, its constants, a rule for its number of columns, and a definition in
 NumPy. Values are matrices with one row per case, and all operations work row by row. Every export
-target implements each operation as one function; a test compares the lists.
+target implements each operation as one function. A test compares the lists of operations.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _BLOCK_VALUES = 64
 """Number of values that a block of rows may keep in memory, each as wide as the scores."""
 
 _EXACT = ("columns", "take", "top", "clip", "stack", "put", "constant")
-"""Operations without rounding errors, because they only select numbers."""
+"""Operations that only select numbers and therefore have no rounding errors."""
 
 _NOT_A_PROGRAM = "The text is not a valid program ({}). Pass the text that to_json() returned."
 
@@ -69,13 +69,13 @@ class Program:
     """A fitted calibrator as a list of operations that does not need the calibrator.
 
     Calling a program with scores returns the same probabilities as ``predict_proba`` of the
-    calibrator. NumPy computes one operation after the other, and the last one returns the
-    probabilities. The label is the class with the highest probability; ties go to the first column.
+    calibrator. NumPy computes one operation after the other, and the last operation returns the
+    probabilities. The label is the class with the highest probability. Ties go to the first column.
 
     Attributes
     ----------
     inputs : {"proba", "logits", "log_proba"}
-        Kind of the scores.
+        Type of the scores.
     classes : tuple of str, int, float or bool
         The labels of the columns.
     nodes : tuple of Node

@@ -46,7 +46,7 @@ def predict(row):
 _DECIDE = '''
 
 def decide(row):
-    """Give the results of the decision by name: {names}."""
+    """Return the results of the decision by name: {names}."""
     v = _values(row)
     return {{
 {entries}
@@ -55,7 +55,7 @@ def decide(row):
 
 
 def _decision(program: Program) -> str:
-    """The function of the named outputs; empty if there are none."""
+    """Return the function of the named outputs, or an empty text without named outputs."""
     entries = [f"        {entry.name!a}: {_entry(entry)}," for entry in program.outputs]
     names = ", ".join(entry.name for entry in program.outputs)
     return _DECIDE.format(names=names, entries="\n".join(entries)) if entries else ""

@@ -45,7 +45,7 @@ class Dialect:
     """Escape character before a quote in names. If empty, the quote is doubled."""
 
     is_experimental: bool = False
-    """Whether the tests only read its queries, because no engine is at hand to execute them."""
+    """Whether the tests only parse its queries, because no engine is available to execute them."""
 
 
 DIALECTS = {

@@ -63,14 +63,16 @@ def to_onnx(
     Notes
     -----
     The input is ``scores`` (n, K). The outputs are ``probabilities`` (n, K) and ``label`` (n,).
-    Labels are strings or integers if the classes are, otherwise column numbers. A step function
+    Labels are strings or integers if the classes are strings or integers, and column numbers
+    otherwise. A step function
     with E edges takes O(n sqrt(E)) time and memory.
 
     A rule of `calibrant.decisions` adds the outputs ``decision`` (n,) with ``answered`` (n,) or
     ``expected_cost`` (n,), or ``in_set`` (n, K).
 
     For rows that ``predict_proba`` rejects, such as rows with NaN, the probabilities are NaN. The
-    label is then an empty string, or -1. If classes are negative, it is a number below all classes.
+    label is then an empty string, or -1. If classes are negative integers, the label is an integer
+    below all classes.
     """
     models = _as_list(model)
     average = _average(calibrator, len(models))
@@ -144,7 +146,7 @@ def to_torch(
         The axis of the classes in the scores: -1 for rows (n, K) and tokens (n, t, K), 1 for images
         (n, K, h, w).
     output : {"proba", "log_proba", "logits"}
-        Kind of the result. PyTorch losses need logits or log-probabilities.
+        Type of the result. PyTorch losses need logits or log-probabilities.
 
     Returns
     -------
@@ -219,8 +221,8 @@ def to_sql(
     columns : sequence of str
         Names of the score columns, in the order of the classes.
     dialect : {"duckdb", "sqlite", "postgres", "bigquery", "snowflake", "spark"}
-        Dialect of SQL. Queries for DuckDB and SQLite are executed by the tests of this package; the
-        other dialects are experimental, and their queries begin with a comment that says so.
+        Dialect of SQL. The tests of this package execute queries for DuckDB and SQLite. The other
+        dialects are experimental, and their queries begin with a comment that states this.
     keep : sequence of str
         Other columns to include in the result, such as the key.
 

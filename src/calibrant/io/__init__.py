@@ -32,8 +32,8 @@ __all__ = [
 ]
 
 _HOMES = {"load": "_saving", "read_metadata": "_saving", "register": "_registry", "save": "_saving"}
-"""Functions that import every calibrator, so they are imported late. Reading files of predictions
-does not need them."""
+"""Functions that import every calibrator. They are imported late, because reading prediction
+files does not need them."""
 
 
 def __getattr__(name: str) -> Any:

@@ -25,7 +25,7 @@ LABEL_ARRAYS = ("labels", "y_true", "y")
 
 
 class _Arrays(NamedTuple):
-    """The content of a file: scores with their name and kind, labels, and all arrays by name."""
+    """The content of a file: scores with their name and type, labels, and all arrays by name."""
 
     scores: Any
     score_name: str
@@ -184,7 +184,7 @@ def _arrays_of_npz(
         for name in names
         if start + name in data and (model is None or inputs == model.inputs)
     ]
-    if model and not candidates:  # the file has another kind of scores, which the caller rejects
+    if model and not candidates:  # the file has another type of scores, which the caller rejects
         return _arrays_of_npz(data, options, None, labels)
     if len(candidates) != 1:
         splits = " or ".join(_split_names(data))

@@ -1,4 +1,4 @@
-"""Reader of text files of predictions with a header line."""
+"""Reader of prediction files in text format with a header line."""
 
 from __future__ import annotations
 

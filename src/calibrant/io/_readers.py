@@ -55,7 +55,7 @@ class FileBlock(NamedTuple):
 
 
 class FileReader(ABC):
-    """Reads a file of predictions block by block.
+    """Reads a prediction file block by block.
 
     ``names`` are the classes in the names of the score columns. ``kinds`` are the types of all
     columns. ``top_labels`` are the columns of the labels of top scores. ``label_kind`` is the type
@@ -186,8 +186,8 @@ def as_text(labels: Any) -> Any:
             labels = labels.cast(pa.int64())
         except pa.ArrowInvalid:
             raise ValueError(
-                "Labels must be text or integers, but the label column holds other numbers. Check "
-                "that it is the label."
+                "Labels must be text or integers, but the label column contains other numbers. "
+                "Check that it is the label."
             ) from None
     if pa.types.is_nested(labels.type):
         raise ValueError(f"Labels must be text or integers, got values of type {labels.type}.")

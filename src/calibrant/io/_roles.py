@@ -76,7 +76,7 @@ class FileOptions:
 
     @property
     def inputs(self) -> str | None:
-        """The kind of scores, if the user declares it."""
+        """The type of scores, if the user declares it."""
         declared = [kind for kind in KINDS if getattr(self, kind)]
         if len(declared) > 1:
             raise ParameterError(
@@ -89,7 +89,8 @@ class FileOptions:
 class ModelScores(NamedTuple):
     """The scores that a fitted model accepts.
 
-    The labels of the columns, the kind of scores, and the names of the columns in `fit`, if known.
+    These are the labels of the columns, the type of scores, and the names of the columns in `fit`
+    (if known).
     """
 
     classes: AnyArray

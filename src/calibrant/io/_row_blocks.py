@@ -19,8 +19,9 @@ from calibrant._validation import as_array, check_classes
 class RowBlocks(ChunkedScores):
     """Predictions that a function returns block by block, for data larger than memory.
 
-    Pass ``scores``, ``labels`` and ``weight`` in place of arrays to most fits, `evaluate` and the
-    metrics. The function is called once per pass. Only a few blocks are in memory at a time.
+    Most calibrators, `evaluate` and the metrics accept ``scores``, ``labels`` and ``weight`` in
+    place of arrays. They call the function once per pass. Only a few blocks are in memory at a
+    time.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class RowBlocks(ChunkedScores):
     See Also
     --------
     open_scores : Open a file of predictions.
-    ScoreChunks : Scores that another system holds in chunks.
+    ScoreChunks : Scores that another system stores in chunks.
 
     Examples
     --------

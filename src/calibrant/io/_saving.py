@@ -1,4 +1,4 @@
-"""Save and load calibrators and decisions as JSON, which stores fits exactly and runs no code."""
+"""Save and load calibrators and decisions as JSON, exactly and without executing code."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def save(
     ----------
     calibrator : fitted calibrator or decision
         A calibrator of this package, of a class that was registered with `calibrant.io.register`,
-        or a composition of them. Also a `DecisionRule`, or a fitted `SelectiveClassifier` or
-        `PredictionSets` of `calibrant.decisions` that predicts with a calibrator; its certificate
-        is saved with it.
+        or a composition of such calibrators. A `DecisionRule`, or a `SelectiveClassifier` or
+        `PredictionSets` of `calibrant.decisions` that predicts with a calibrator, is also accepted.
+        The certificate of a decision is saved with it.
     path : path-like
         The file to write. An interrupted write leaves no incomplete file.
     metadata : dict, optional
@@ -189,7 +189,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     fitted calibrator or decision
-        Its predictions are identical to those of the saved one.
+        The loaded object. Its predictions are identical to the predictions of the saved object.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Files of predictions, for the Python interface and the command line."""
+"""Prediction files, for the Python interface and the command line."""
 
 from __future__ import annotations
 
@@ -63,10 +63,11 @@ class LoadedRows(NamedTuple):
 
 
 class ScoreFile:
-    """A file of predictions. Use `open_scores` to open one.
+    """A prediction file, which `open_scores` opens.
 
-    Pass ``scores``, ``labels`` and ``weight`` in place of arrays to most fits, `evaluate` and the
-    metrics. The file is then read block by block, once per pass. For other functions, call `load`.
+    Most calibrators, `evaluate` and the metrics accept ``scores``, ``labels`` and ``weight`` in
+    place of arrays. They read the file block by block, once per pass. For other functions, call
+    `load`.
 
     Attributes
     ----------
@@ -75,7 +76,7 @@ class ScoreFile:
         passed. A file of top scores is loaded at once, and its ``scores`` are
         `calibrant.TopScores`.
     inputs : {"proba", "logits", "log_proba"}
-        The kind of scores, declared by the user or by the names of the columns.
+        The type of scores, declared by the user or by the names of the columns.
     classes : ndarray of shape (K,)
         Labels of the columns.
     n_rows : int or None
@@ -335,7 +336,7 @@ def _check_model(reader: FileReader, model: ModelScores) -> None:
     """Raise if a model cannot be applied to the scores of a file."""
     if reader.inputs != model.inputs:
         raise ValueError(
-            f"The model was fitted on {KINDS[model.inputs]}, but the file holds "
+            f"The model was fitted on {KINDS[model.inputs]}, but the file contains "
             f"{KINDS[reader.inputs]}. Pass a file with {KINDS[model.inputs]}."
         )
     if reader.n_classes != len(model.classes):
@@ -375,12 +376,13 @@ def open_scores(
         The column of labels. By default the column with a usual name (label, y, target, ...).
     proba, logits, log_proba : str or list of str, optional
         The columns of scores, as a pattern (``"p_*"``) or a list of names. The parameter declares
-        the kind of scores. By default, columns that begin with ``p_``, ``z_`` or ``lp_`` and
+        the type of scores. By default, columns that begin with ``p_``, ``z_`` or ``lp_`` and
         columns of top scores (``top1_label``, ``top1_logprob``, ``top2_label``, ...) are used.
     weight : str, optional
         The column of weights.
     classes : array-like, optional
-        Labels of the columns in their order, if the columns are not named after the classes.
+        Labels of the columns in the order of the columns, if the columns are not named after the
+        classes.
     n_classes : int, optional
         Number of all classes, for top scores whose labels are numbers from 0.
     labels : path-like, optional

@@ -58,10 +58,11 @@ class PassRate(AsText):
 
     def __str__(self) -> str:
         interval = f"{format_percent(self.low)} to {format_percent(self.high)}"
+        bias = format_fixed(self.bias, signed=True)
         return (
             f"Pass rate: {format_percent(self.rate)} ({self.level:.0%} CI {interval}, asymptotic). "
             f"The grader alone reports {format_percent(self.grader_rate)}. On {self.n_labeled:,} "
-            f"answers with human labels, the bias of the grader is {format_fixed(self.bias, signed=True)}."
+            f"answers with human labels, the bias of the grader is {bias}."
         )
 
 

@@ -50,8 +50,9 @@ __all__ = ["AutoCalibration"]
 class AutoCalibration(Calibrator):
     r"""Combine several calibrators by stacking, which rarely increases the log-loss.
 
-    Use it if you do not want to choose a method. The method works with 30 or more calibration rows,
-    for two classes or a thousand. The result is a weighted average of the calibrated probabilities.
+    Use `AutoCalibration` if you do not want to choose a method. It works with 30 or more
+    calibration rows, for two classes or a thousand. The result is a weighted average of the
+    calibrated probabilities.
 
     The identity and the averaged temperature are combined in proportion to their out-of-fold
     likelihoods. The weights of this combination and of the other calibrators maximize the
@@ -97,7 +98,7 @@ class AutoCalibration(Calibrator):
         The calibrator of the confidence (the highest probability) of the average of the members,
         if the corrected average has a weight.
     top_weights_ : array of shape (n_members,)
-        The part of ``weights_`` that belongs to the corrected average.
+        The part of ``weights_`` from the corrected average.
     members_ : dict of name -> fitted calibrator
         The members with a positive weight, without the uniform forecast.
     gain_ : Gain
@@ -125,7 +126,7 @@ class AutoCalibration(Calibrator):
 
     The first term is stacking with the log-loss (Wolpert 1992; Breiman 1996; van der Laan, Polley &
     Hubbard 2007). The second term is a Dirichlet prior. This prior keeps some weight on members
-    that few rows cannot mislead, which limits the loss of a surprising label. The third term is
+    with few parameters, which limits the loss of a surprising label. The third term is
     sample variance penalization (Maurer & Pontil 2009). The problem is concave if all :math:`c_i
     \ge 1`.
 
@@ -288,8 +289,9 @@ class AutoCalibration(Calibrator):
     def _weigh_with_correction(
         self, rows: OutOfFold, is_plain: BoolArray, fits: FoldFits, plan: FoldPlan
     ) -> OutOfFold:
-        """Find the weights with the corrected ensemble as one more member; return its likelihoods,
-        too.
+        """Find the weights with the corrected ensemble as one more member.
+
+        Return the out-of-fold likelihoods of all members, including the corrected ensemble.
 
         The corrected ensemble consists of the plain members with a calibrated confidence.
         Calibrators of the confidence are not plain, because their probabilities are corrected
@@ -357,7 +359,7 @@ class AutoCalibration(Calibrator):
             summary = f"{gain.sentence()} {_describe_ensemble(share, identity, uniform)}"
         late = ""
         if self.left_out_:
-            late = f" The time budget left no time for {', '.join(self.left_out_)}."
+            late = f" {', '.join(self.left_out_)} did not start within the time budget."
         return f"{summary}{self._describe_correction()}{late}"
 
     def _describe_correction(self) -> str:
@@ -365,7 +367,7 @@ class AutoCalibration(Calibrator):
             return ""
         examples = self.top_.calibrators_[0]._describe_examples(_EXAMPLES)
         return (
-            f" A part with {self.top_weights_.sum():.0%} of the weight has a corrected confidence: "
+            f" The confidence is corrected for {self.top_weights_.sum():.0%} of the weight: "
             f"{examples}."
         )
 

@@ -21,7 +21,7 @@ _MOST_CLASSES = 300
 
 _MOST_CLASSES_OF_DIRICHLET = 20
 _FEWEST_ROWS_OF_DIRICHLET = 50
-"""With fewer rows, a matrix with little regularization fits noise and takes half of the time."""
+"""With fewer rows, a weakly regularized matrix fits noise and takes half of the total time."""
 
 _MATRIX_WORK = 2**30
 """Maximum of rows times squared classes. One pass of a matrix fit then takes about a second, and a

@@ -82,15 +82,15 @@ def compare(
         True labels.
     scores : array-like of shape (n, K), or dict of name -> scores
         Predicted scores. A dict contains one array per data set. Chunked scores
-        (`calibrant.io.open_scores`, dask arrays) are read once per pass. The folds of chunked
-        scores are runs of 60 rows. Metrics and methods that need all rows in memory are not
-        available (Gaussian processes, `CanonicalBinning`).
+        (`calibrant.io.open_scores`, dask arrays) are read once per pass. Chunked scores are
+        assigned to folds in runs of 60 rows. Metrics and methods that need all rows in memory are
+        not available (Gaussian processes, `CanonicalBinning`).
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores.
     methods : list of names or calibrators, or dict of name -> either, optional
         Calibrators to compare. A name ("temperature", "structured-matrix", "auto", ...) is passed
         to `calibrant.method`. By default temperature, structured vector and matrix scaling,
-        isotonic and auto. "uncalibrated" is always added.
+        isotonic calibration and auto. "uncalibrated" is always added.
     cv : int, splitter or iterable of (train, test) rows, default 5
         Folds.
     metrics : list of names or functions, or dict of name -> either, optional
@@ -129,8 +129,8 @@ def compare(
 
     Notes
     -----
-    Metrics are computed once on the held-out rows of all folds. A calibration error of few rows is
-    mostly sampling noise, so a mean over folds would be too large.
+    Metrics are computed once on the held-out rows of all folds. The calibration error of the few
+    rows of a fold is mostly sampling noise, so a mean over folds would be too large.
 
     Intervals of gains are the asymptotic "nadeau-bengio" intervals of `Gain`, which estimate the
     improvement by a calibrator fitted on as many rows. `calibration_gain` estimates the improvement
@@ -140,7 +140,7 @@ def compare(
     The best of several methods looks better than it is, especially with few rows. For example,
     eleven methods were compared on 50 rows of a calibrated model. The best method seemed to reduce
     the log-loss by 0.008, but increased the log-loss by 0.030 on new rows. With 200 rows, the
-    figures are 0.002 and 0.016. Evaluate the best method on other rows, or use `AutoCalibration`,
+    numbers are 0.002 and 0.016. Evaluate the best method on other rows, or use `AutoCalibration`,
     whose gain is cross-fitted.
 
     References
@@ -277,7 +277,7 @@ class _Run:
 def all_gains(
     moments: Mapping[str, LossMoments], names: Sequence[str], ratios: FloatArray | tuple[()] = ()
 ) -> dict[tuple[str, str, str], Gain]:
-    """Gain of each method over each other in each score."""
+    """Return the gain of each method over each other method in each score."""
     return {
         (method, other, score): moments[score].gain(b, a, ratios, score=score)
         for a, method in enumerate(names)

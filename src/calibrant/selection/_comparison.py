@@ -94,8 +94,8 @@ class Comparison(ShortRepr):
     def best(self) -> str:
         """Method with the best average rank in the first metric.
 
-        Ties go to the first method. The method was chosen on these rows, so its figures are
-        slightly too good. Use `difference` to test whether it is better than another method.
+        Ties go to the first method. The method was chosen on these rows, so its results are
+        slightly optimistic. Use `difference` to test whether it is better than another method.
         """
         return self.methods[int(self.ranks[:, :, 0].mean(axis=0).argmin())]
 

@@ -53,7 +53,7 @@ class CrossFitted(Calibrator):
     Notes
     -----
     The cost is J fits and J predictions. A single row has no folds, so one calibrator is fitted to
-    it. Row i of chunked data, such as dask arrays, is in fold i mod cv.
+    it. Row number i of chunked data, such as dask arrays, is in fold i mod cv.
 
     References
     ----------
@@ -135,6 +135,6 @@ class CrossFitted(Calibrator):
     def check_exceptions(self) -> Mapping[str, str]:
         """Exceptions of the calibrator.
 
-        A calibrator that counts rows gets integer weights as copies.
+        For a calibrator that counts rows, integer weights duplicate the rows.
         """
         return getattr(as_calibrator(self.calibrator), "check_exceptions", {})

@@ -52,23 +52,23 @@ _MANY_SCORES = 2**21
 
 _N_ERRORS = 0.0
 """Standard errors that the stack subtracts from a gain. The strengths are chosen on held-out rows
-already, so effects that would harm are shrunk away before they are weighted."""
+already, so effects that would increase the log-loss are shrunk to zero before the weighting."""
 
 
 class GroupCalibration(Calibrator):
     r"""Calibrate groups of rows, such as countries, without a separate fit for each.
 
     Pass the groups as ``by=`` to `fit` and to `predict_proba`. Small groups stay close to the
-    calibrator of all rows (the pooled calibrator); large groups get their own correction if the
-    data support it. A group that was not in the data of the fit gets the pooled calibrator.
+    calibrator of all rows (the pooled calibrator). Large groups have a separate correction if the
+    data support it. A group that was not in the data of the fit has the pooled calibrator.
 
     Parameters
     ----------
     calibrator : calibrator or str, optional
         The pooled calibrator, or its name. By default `AutoCalibration`.
     strength : float, optional
-        Penalty of the effects of groups; infinity gives no effects. By default, it is chosen by
-        held-out log-loss, separately for the two fits in Notes.
+        Penalty of the effects of groups. With infinity, there are no effects. By default, the
+        held-out log-loss determines the strength, separately for the two fits in Notes.
     cv : int, splitter or iterable of (train, test) rows
         Folds. With ``fit(X, y, groups=...)``, rows of a group stay in one fold.
     random_state : int, optional
@@ -106,8 +106,8 @@ class GroupCalibration(Calibrator):
 
     Notes
     -----
-    Row i with logits :math:`u_i` and groups :math:`G(i)`, one for each column of ``by``, gets the
-    logits
+    Row i has logits :math:`u_i` and groups :math:`G(i)`, one for each column of ``by``. Its
+    calibrated logits are
 
     .. math:: z_i = \Bigl(1 + a + \sum_{g \in G(i)} a_g\Bigr) u_i + b + \sum_{g \in G(i)} b_g .
 
@@ -118,7 +118,7 @@ class GroupCalibration(Calibrator):
     fit uses logarithms of out-of-fold predictions of the pooled calibrator, with a = 0 and b = 0.
     The result is a weighted average of the pooled calibrator and both fits. Its weights maximize
     the out-of-fold log-likelihood, with two additional rows that only the pooled calibrator
-    predicted. Rows without a known group get the pooled calibrator.
+    predicted. Rows without a known group have the pooled calibrator.
 
     Strengths are infinity, 100, 30, 10, 3, 1, 0.3 or 0.1. A strength of s is a normal prior with
     standard deviation :math:`s^{-1/2}`. If all combinations of groups times :math:`(K + 1)^2`
@@ -239,15 +239,15 @@ class GroupCalibration(Calibrator):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Numbers of copies of each row.
+            Row weights. A weight of 2 is equivalent to duplicating the row.
         groups : array-like of shape (n_samples,), optional
-            Rows that stay in one fold, such as those of one patient. They have no effects.
+            Rows that stay in one fold, such as rows of one patient. These groups have no effects.
         by : array-like of shape (n_samples,), dict or data frame, optional
             One or several columns that define groups of rows. The effects of several columns are
             added. For chunked scores, pass dask columns with the same chunks, or arrays. Without
             ``by``, only the pooled calibrator is fitted.
         verbose : bool
-            Print how often the scores were read, which matters for chunked scores.
+            Whether to print the number of passes over the scores, for chunked scores.
 
         Returns
         -------
@@ -340,8 +340,8 @@ class GroupCalibration(Calibrator):
             return ()
         if self.group_ is not None or not self.by_:
             raise ValueError(
-                "by= does not apply to a calibrator without groups, or with a single group. Leave "
-                "it out."
+                "by= does not apply to a calibrator without groups, or with a single group. Call "
+                "predict_proba(X) without by."
             )
         columns = as_columns(by)
         if len(self.by_) == 1 and len(columns) == 1:
@@ -349,7 +349,7 @@ class GroupCalibration(Calibrator):
         absent = [name for name in self.by_ if name not in columns]
         if absent:
             raise ValueError(
-                f"by has no column {absent[0]!r}; its columns are {shortened(list(columns))}. Pass "
+                f"by has no column {absent[0]!r}. Its columns are {shortened(list(columns))}. Pass "
                 f"by=frame[{list(self.by_)!r}]."
             )
         return tuple(columns[name] for name in self.by_)
@@ -361,7 +361,7 @@ class GroupCalibration(Calibrator):
         ----------
         by : value, or dict of column name -> value, optional
             The group. Columns that are not in the dict, and values that were not in the data of the
-            fit, have no effect. Without ``by``, the pooled calibrator.
+            fit, have no effect. If None, the result is the pooled calibrator.
 
         Returns
         -------
@@ -423,7 +423,7 @@ class GroupCalibration(Calibrator):
         return _frames.wrapped(out, X, self.classes_, self._output)
 
     def predict(self, X: ScoresLike, *, by: Any = None) -> Any:
-        """Return the label with the highest probability; ties go to the first column.
+        """Return the label with the highest probability. Ties go to the first column.
 
         Parameters
         ----------
@@ -557,7 +557,7 @@ def _cell_weights(n_cells: int, chunk: ArraySample) -> FloatArray:
 def _predict_chunk(
     model: GroupCalibration, method: str, scores: Any, *columns: AnyArray
 ) -> AnyArray:
-    """Predict a chunk that is read later; a function that can be sent to other processes."""
+    """Predict a chunk that is read later. Unlike a method, this function can be pickled."""
     checked = check_new_scores(model, scores)
     out: AnyArray = getattr(model, method)(checked, *columns)
     return out

@@ -32,7 +32,8 @@ from calibrant._typing import FloatArray, IntArray
 
 STRENGTHS = (np.inf, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 """Penalties to choose from, in the order in which they are tried. A strength of s is a normal prior
-with standard deviation s ** -0.5 for every effect: from no effects to effects of 3 in the logit."""
+with standard deviation s ** -0.5 for every effect, so 0.1 allows effects of about 3 in the logit.
+"""
 
 COMMON_STRENGTH = 1.0
 """Penalty of the effects of all rows together, which many rows determine."""
@@ -46,7 +47,7 @@ _FIXED = 1e12
 
 @dataclass(frozen=True, eq=False)
 class CellRule:
-    """Cells of rows: all combinations of groups that occur, by a number for each."""
+    """Cells of rows: all combinations of groups that occur, with a number for each."""
 
     levels: GroupLevels
     keys: IntArray
@@ -56,7 +57,7 @@ class CellRule:
 
     @classmethod
     def of(cls, sample: Sample, levels: GroupLevels) -> CellRule:
-        """The cells of all rows: one pass."""
+        """Find the cells of all rows in one pass."""
         found = np.concatenate(sample.sum_chunks(partial(_distinct_codes, levels)))
         combinations = np.unique(found, axis=0)
         keys = _keys(combinations, levels)

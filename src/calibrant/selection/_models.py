@@ -28,7 +28,7 @@ def compare_models(
 ) -> Comparison:
     """Compare the probabilities of several models on the same rows.
 
-    Nothing is fitted. Use rows that none of the models was trained on.
+    This function fits nothing. Use rows that none of the models was trained on.
 
     Parameters
     ----------

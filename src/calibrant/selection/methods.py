@@ -91,7 +91,7 @@ _TABLE = (
     Method(
         "venn-abers",
         binary.VennAbers,
-        "two isotonic regressions; adds an interval",
+        "two isotonic regressions per score",
         is_binary=True,
     ),
 )
