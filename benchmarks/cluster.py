@@ -387,7 +387,7 @@ def report_poison(folder: Path, n_rows: int) -> list[str]:
             heard = "nothing"
         except ValueError as error:
             heard = str(error)
-    is_named = f"row {row} of the logits" in heard
+    is_named = f"Row {row} of the logits" in heard
     return [
         f"NaN in row {row:,}",
         f'"{heard.split(" is ")[0]} ..."',
