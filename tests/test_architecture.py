@@ -32,7 +32,7 @@ def test_the_picture_shows_the_layers_of_the_import_contract():
     drawing = script("draw_layers")
     rows = drawing.layers(DOCS.parent / "pyproject.toml")
     assert (DOCS / "images" / "layers.svg").read_text() == drawing.render(rows)
-    assert set(drawing.WHAT) == {row[0] for row in rows}
+    assert set(drawing.DESCRIPTIONS) == {row[0] for row in rows}
 
 
 def test_every_module_has_a_test_file_of_its_name():

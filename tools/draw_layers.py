@@ -1,6 +1,6 @@
 """Draw the layers of the import contract in pyproject.toml: ``python tools/draw_layers.py``.
 
-A unit may import from the rows below its own, and from nothing else; `lint-imports` checks it.
+A module may import from the rows below its own and from nothing else; `lint-imports` checks it.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PICTURE = DOCS / "images" / "layers.svg"
 
-WHAT = {
+DESCRIPTIONS = {
     "cli": "command line",
-    "llm": "language-model evaluations: logs, tasks, answers",
-    "report": "one page: content, then HTML, JSON, Markdown",
-    "plots": "displays; files as JSON; programs for other places",
-    "decisions": "answers, abstentions, costs, prediction sets",
-    "classifier": "around any classifier; its checks; deployed forecasts",
-    "selection": "stacks, folds, comparison, names of methods",
-    "inference": "tests, intervals, gains",
-    "_crossfit": "fit on some folds, evaluate on others",
-    "reductions": "one claim at a time, for any notion",
-    "binary": "calibrators and metrics",
-    "base": "the boundary: checked once",
-    "guarantees": "what holds for new data; tables of bins",
-    "notions": "which claims are checked",
-    "_optim": "maps, penalties, solvers",
-    "datasets": "bundled data",
-    "_data": "samples: arrays, chunks, top scores; folds",
-    "_validation": "what users pass; what they are shown",
-    "_kernels": "sums over row blocks; functions of rows; hot loops",
-    "exceptions": "names",
+    "llm": "evaluation logs of language models",
+    "report": "reports in HTML, JSON and Markdown",
+    "plots": "figures; saved files; export to other runtimes",
+    "decisions": "abstention, costs, guaranteed error rates, sets",
+    "classifier": "calibrated classifier; test helpers; monitoring",
+    "selection": "stacking and comparison of calibrators",
+    "inference": "tests and confidence intervals",
+    "_crossfit": "cross-fitting: held-out predictions from folds",
+    "reductions": "binary methods for any type of calibration",
+    "binary": "calibrators; metrics; label shift",
+    "base": "base classes of all calibrators",
+    "guarantees": "bounds for new data; tables of bins",
+    "notions": "types of calibration and their binary problems",
+    "_optim": "score functions, penalties, Newton's method",
+    "datasets": "bundled data sets",
+    "_data": "samples, chunks, top scores and folds",
+    "_validation": "checks of arguments; formatted output",
+    "_kernels": "row blocks; functions of probabilities; fast loops",
+    "exceptions": "errors and warnings; type aliases",
 }
-"""One line about each layer, by its first unit."""
+"""Description of each layer, by its first module."""
 
 # Pixels.
 _WIDTH, _LEFT, _STEP, _BOX, _GAP, _LETTER, _NOTE = 800, 12, 34, 26, 8, 7.4, 400
 
 
 def layers(path: Path) -> list[list[str]]:
-    """Units of each layer, from the top."""
+    """Modules of each layer, from the top."""
     contracts = tomllib.loads(path.read_text())["tool"]["importlinter"]["contracts"]
     rows = next(entry["layers"] for entry in contracts if entry["type"] == "layers")
     return [[unit.strip() for unit in row.split(":")] for row in rows]
@@ -60,7 +60,7 @@ def render(rows: list[list[str]]) -> str:
     ]
     for number, row in enumerate(rows):
         parts += layer(row, 10 + number * _STEP)
-    parts.append(text(_LEFT, height - 8, "a unit imports from rows below its own, never above"))
+    parts.append(text(_LEFT, height - 8, "a module may import from the rows below its own"))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -68,7 +68,7 @@ def layer(row: list[str], top: float) -> list[str]:
     parts, left = [], float(_LEFT)
     for unit in row:
         width = _LETTER * len(unit) + 18
-        # Private units are paler than those that users import.
+        # Private modules are paler than those that users import.
         fill = "#eef1f5" if unit.startswith("_") else "#cfe0f3"
         parts.append(
             f'<rect x="{left:.0f}" y="{top}" width="{width:.0f}" height="{_BOX}" rx="4" '
@@ -76,7 +76,7 @@ def layer(row: list[str], top: float) -> list[str]:
         )
         parts.append(text(left + 9, top + 17, unit))
         left += width + _GAP
-    return [*parts, text(_NOTE, top + 17, WHAT.get(row[0], ""))]
+    return [*parts, text(_NOTE, top + 17, DESCRIPTIONS.get(row[0], ""))]
 
 
 def text(x: float, y: float, content: str) -> str:

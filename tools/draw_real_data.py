@@ -70,8 +70,8 @@ def reliability_class_wise():
 def reliability_many_classes():
     net = data.network("cifar100_resnet50_gupta")
     return plots.ReliabilityDisplay.from_predictions(
-        net.test_labels, net.test_proba, notion="class-wise", n_bins=10
-    ).plot()
+        net.test_labels, net.test_proba, notion="class-wise"
+    ).plot(max_claims=8)
 
 
 @figure
@@ -96,7 +96,7 @@ def cumulative_densenet_spline():
     claims = spline.fit(net.val_logits, net.val_labels).predict_claims(net.test_logits)[:, 0]
     is_right = (net.test_logits.argmax(axis=1) == net.test_labels).astype(int)
     return plots.CumulativeDisplay.from_predictions(
-        is_right, claims, notion="class-1", name="top score"
+        is_right, claims, notion="class-1", name="confidence"
     ).plot()
 
 
@@ -104,7 +104,10 @@ def cumulative_densenet_spline():
 def ece_versus_bins():
     net = data.network("cifar10_resnet50_gupta")
     temperature = TemperatureScaling(inputs="logits").fit(net.val_logits, net.val_labels)
-    models = {"base": net.test_proba, "temperature": temperature.predict_proba(net.test_logits)}
+    models = {
+        "not calibrated": net.test_proba,
+        "temperature": temperature.predict_proba(net.test_logits),
+    }
     return paper_figures.errors_by_bins(net.test_labels, models)
 
 
@@ -132,10 +135,10 @@ def covtype_validity():
     forest, binning, label, claim = covtype_binned()
     options = {"notion": "top-label", "classes": np.arange(7)}
     curves = {
-        "binning": validity_curve(
+        "before": validity_curve(forest.test_labels, forest.test_proba, bins=binning, **options),
+        "after": validity_curve(
             forest.test_labels, claim, y_pred=label, strategy="unique", **options
         ),
-        "forest": validity_curve(forest.test_labels, forest.test_proba, bins=binning, **options),
     }
     names = [f"predicted type {k}" for k in forest.class_names]
     return plots.ValidityDisplay(curves, range(7), names).plot(max_epsilon=0.25)
@@ -146,12 +149,12 @@ def covtype_errors():
     forest, binning, label, claim = covtype_binned()
     options = {"notion": "top-label", "classes": np.arange(7)}
     base = plots.ClassErrorDisplay.from_predictions(
-        forest.test_labels, {"forest": forest.test_proba}, bins=binning, **options
+        forest.test_labels, {"before": forest.test_proba}, bins=binning, **options
     )
     binned = plots.ReliabilityDisplay.from_predictions(
         forest.test_labels, claim, y_pred=label, strategy="unique", **options
     )
-    errors = {"binning": binned.claim_errors, **base.errors}
+    errors = {**base.errors, "after": binned.claim_errors}
     return plots.ClassErrorDisplay(
         [f"type {k}" for k in forest.class_names], errors, base.share
     ).plot()

@@ -105,7 +105,7 @@ def do_no_harm(ax):
     ax.set_xticks(x, [row["rows"] for row in rows])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("calibration rows")
-    ax.set_ylabel("reduction of log-loss in nats")
+    ax.set_ylabel("reduction of log-loss in nats\n(higher is better)")
     ax.legend(frameon=False)
 
 
@@ -134,13 +134,14 @@ def coverage(ax):
         for i, name in enumerate(names):
             cells = [row[size] for row in rows if row["interval"] == name]
             values = [number(cell) for cell in cells if cell[0].isdigit()]
-            ax.plot(values, [i] * len(values), "o", color=color, alpha=0.7, label=size)
+            label = size.replace("n = ", "") + " rows"
+            ax.plot(values, [i] * len(values), "o", color=color, alpha=0.7, label=label)
     handles, labels = ax.get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     ax.axvline(0.95, color=GRAY, linestyle="--")
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()
-    ax.set_xlabel("share of samples whose interval holds the true value (nominal: 0.95)")
+    ax.set_xlabel("share of intervals that contain the true value (nominal: 0.95)")
     _legend_above(ax, unique.values(), unique.keys())
 
 
@@ -154,7 +155,7 @@ def error_rates(ax):
     ax.axhline(0.05, color=GRAY, linestyle="--")
     ax.set_ylim(0, None)
     ax.set_xticks([])
-    ax.set_xlabel(f"{len(rows)} statements, sorted")
+    ax.set_xlabel(f"{len(rows)} statements, ordered by observed error rate")
     ax.set_ylabel("observed error rate")
 
 
@@ -172,7 +173,7 @@ def performance(ax):
     ax.set_yticks(range(len(kinds)), kinds)
     ax.invert_yaxis()
     ax.grid(axis="x", alpha=0.3)
-    ax.set_xlabel("CPU time of the fastest other package / ours")
+    ax.set_xlabel("ratio of CPU times, fastest other package to Calibrant")
 
 
 SIZES = ("50", "200", "1,000", "5,000")
@@ -205,7 +206,8 @@ def reproduction(ax):
     left = [0.0] * len(papers)
     for name, color in columns.items():
         counts = [sum(number(row[name]) for row in rows if row["paper"] == p) for p in papers]
-        ax.barh([_short(p) for p in papers], counts, left=left, color=color, label=name)
+        label = "within tolerance" if name == "within" else name
+        ax.barh([_short(p) for p in papers], counts, left=left, color=color, label=label)
         left = [a + b for a, b in zip(left, counts, strict=True)]
     ax.invert_yaxis()
     ax.set_xlabel("published figures")
@@ -239,6 +241,8 @@ def monitoring(ax):
         },
     )
     ax.set_xscale("log")
+    ax.set_xticks([100, 300, 1000, 3000, 10_000], ["100", "300", "1,000", "3,000", "10,000"])
+    ax.set_xticks([], minor=True)
     ax.set_xlabel("median rows from the drift to the alarm (lower is better)")
     _legend_above(ax)
 
@@ -252,10 +256,10 @@ def large_data(ax):
         [row["MB above idle"] for row in rows],
         {
             "largest worker": (workers, BLUE),
-            "client": ([number(row["client"]) for row in rows], ORANGE),
+            "client": ([number(row["client"]) for row in rows], GRAY),
         },
     )
-    ax.set_xlim(0, 80)
+    ax.set_xlim(-2, 82)  # dots at 0 would be cut by the axis
     ax.axvline(80, color=GRAY, linestyle="--")
-    ax.set_xlabel("memory above idle in MB (data: 80 MB)")
+    ax.set_xlabel("memory above idle in MB (dashed: data)")
     _legend_above(ax)

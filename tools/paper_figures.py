@@ -46,14 +46,16 @@ def score_boxes(y: Any, proba: Any, names: Sequence[Any]) -> Any:
     n_columns = -(-len(classes) // n_rows)
     size = (2.9 * n_columns + 0.4, 2.5 * n_rows + 0.5)
     figure, grid = grid_spec(None, n_rows, n_columns, size)
+    ends = box_limits([proba[y == k] for k in classes])
     for i, k in enumerate(classes):
         ax = figure.add_subplot(grid[divmod(i, n_columns)])
         rows = proba[y == k]
         draw_boxes(ax, rows, k)
+        ax.set_ylim(ends)
         ax.set_xticks(np.arange(len(names)), [str(name) for name in names])
         y_label = "predicted probability" if i % n_columns == 0 else ""
-        x_label = "of class" if i + n_columns >= len(classes) else ""
-        label(ax, x_label, y_label, f"truth {names[k]} ({len(rows)} rows)")
+        x_label = "class of the probability" if i + n_columns >= len(classes) else ""
+        label(ax, x_label, y_label, f"true class {names[k]} ({len(rows)} rows)")
     figure.suptitle("Predicted probabilities by true class", fontsize=LARGE)
     return figure
 
@@ -81,6 +83,22 @@ def draw_boxes(ax: Any, rows: Any, k: int) -> None:
     style = {"fmt": "D", "color": GREEN, "markersize": 3, "linewidth": 1.3, "capsize": 2}
     ax.errorbar(at + 0.32, rows.mean(axis=0), rows.std(axis=0), **style)
     ax.set(ylim=(-0.03, 1.03), xlim=(-0.6, len(at) - 0.4))
+
+
+def box_limits(parts: Sequence[Any]) -> tuple[float, float]:
+    """Limits of the vertical axes, which contain whiskers and means with deviations up to 0 and 1.
+
+    Some classifiers predict nearly equal probabilities. Their boxes would be flat on axes from 0
+    to 1.
+    """
+    ends = []
+    for rows in parts:
+        mean, sd = rows.mean(axis=0), rows.std(axis=0)
+        ends += [np.quantile(rows, q, axis=0, method="inverted_cdf") for q in (0.05, 0.95)]
+        ends += [mean - sd, mean + sd]
+    low, high = float(np.min(ends)), float(np.max(ends))
+    pad = 0.06 * (high - low)
+    return max(low - pad, -0.03), min(high + pad, 1.03)
 
 
 def box_numbers(column: Any) -> dict[str, Any]:
@@ -114,7 +132,7 @@ def latent_function(process: Any, proba: Any, y: Any) -> Any:
     above.tick_params(labelbottom=False)
     label(above, "", "latent function f(z)")
     draw_inputs(below, proba[:N_INPUTS], y[:N_INPUTS])
-    figure.suptitle("Latent function of the calibration map", fontsize=LARGE)
+    figure.suptitle("Latent function of the Gaussian process calibrator", fontsize=LARGE)
     return figure
 
 
@@ -128,7 +146,7 @@ def draw_inputs(ax: Any, proba: Any, y: Any) -> None:
     ax.scatter(others, np.zeros(others.size), color=VERMILION, **style)
     ax.set_yticks([0, 1], ["other\nclasses", "true\nclass"])
     ax.set_ylim(-0.6, 1.6)
-    label(ax, "input z (probability of a class)")
+    label(ax, "input z (predicted probability of a class)")
 
 
 def errors_by_bins(y: Any, models: Mapping[str, Any]) -> Any:

@@ -30,6 +30,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from calibrant import DirichletCalibration, GaussianProcessCalibration
 from calibrant._output.files import written_aside
+from calibrant._output.numbers import format_percent
 from calibrant.metrics import (
     accuracy,
     confidence_on_errors,
@@ -37,11 +38,14 @@ from calibrant.metrics import (
     expected_calibration_error,
 )
 from calibrant.plots import CriticalDifferenceDisplay, CumulativeDisplay
+from calibrant.plots._style import AFTER, BEFORE, MEDIUM, SMALL, label, tidy
 
 sys.path.append(str(reproduction.ROOT / "tools"))
 import paper_figures
 
 IMAGES = reproduction.ROOT / "docs" / "images"
+WIDTH = 7.6
+"""Width of a figure in inches. Pages show figures of at most 750 px without making them smaller."""
 BINS = tuple(range(5, 26))
 
 
@@ -54,29 +58,30 @@ def save(figure: Any, name: str) -> None:
 
 # Gupta & Ramdas: errors against the number of bins
 
-ERRORS = ("TL-ECE", "TL-MCE", "CW-ECE x 100")
+ERRORS = ("top-label ECE", "top-label MCE", "class-wise ECE (%)")
 
 
 def errors_by_bins(data: Path, file: str) -> list[dict[Any, Any]]:
-    """Of every kind of error, values of every method for as many bins as the binning has."""
+    """Per kind of error, the values of every method for 5 to 25 bins."""
     X, y, Z, truth = reproduction.load_split(data, file)
     scaled = {
-        "base": softmax(Z, axis=1),
-        "TS": top_label.tempered(X, y, Z),
-        "VS": top_label.vector_scaled(X, y, Z),
+        "not calibrated": softmax(Z, axis=1),
+        "temperature scaling": top_label.tempered(X, y, Z),
+        "vector scaling": top_label.vector_scaled(X, y, Z),
     }
     if X.shape[1] <= top_label.NEWTON:
         fitted = DirichletCalibration(lam=0, inputs="logits").fit(X, y)
-        scaled["DS"] = fitted.predict_proba(Z)
+        scaled["Dirichlet calibration"] = fitted.predict_proba(Z)
     found: dict[str, list[Any]] = {
         name: [top_label.errors(truth, proba, n_bins) for n_bins in BINS]
         for name, proba in scaled.items()
     }
-    # Of 100 classes it has no finite optimum: an empty line, so that colours stay.
-    found.setdefault("DS", [[np.nan] * len(ERRORS) for _ in BINS])
+    # With 100 classes, Dirichlet calibration has no finite optimum. The empty line keeps the colors
+    # of the other methods.
+    found.setdefault("Dirichlet calibration", [[np.nan] * len(ERRORS) for _ in BINS])
     binned = [top_label.binned(X, y, Z, truth, 0, n_bins) for n_bins in BINS]
-    found["N-HB"] = [normal for normal, _ in binned]
-    found["TL-HB or CW-HB"] = [own for _, own in binned]
+    found["class-wise binning, normalized"] = [normal for normal, _ in binned]
+    found["top-label or class-wise binning"] = [own for _, own in binned]
     return [
         {(name, kind): np.array(values)[:, place] for name, values in found.items()}
         for place, kind in enumerate(ERRORS)
@@ -84,31 +89,42 @@ def errors_by_bins(data: Path, file: str) -> list[dict[Any, Any]]:
 
 
 def draw_bins(data: Path) -> None:
+    draw_bin_grid({name: errors_by_bins(data, file) for file, name in top_label.ROWS.items()})
+
+
+def draw_bin_grid(errors_of: Mapping[str, list[dict[Any, Any]]]) -> None:
+    """One row per network, one column per kind of error."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(len(top_label.ROWS), 3, figsize=(13, 3.2 * len(top_label.ROWS)))
-    for row, (file, name) in zip(axes, top_label.ROWS.items(), strict=True):
-        for ax, errors, kind in zip(row, errors_by_bins(data, file), ERRORS, strict=True):
-            paper_figures.draw_errors(ax, BINS, errors)
-            ax.set_title(f"{name}: {kind}", loc="left", fontsize=10)
-            ax.set(xlabel="", ylabel="")
+    shape = len(errors_of), len(ERRORS)
+    options: Any = {"figsize": (WIDTH, 1.9 * shape[0] + 0.6), "layout": "constrained"}
+    figure, axes = plt.subplots(*shape, sharex=True, **options)
+    for row, (name, errors) in zip(axes, errors_of.items(), strict=True):
+        for ax, values in zip(row, errors, strict=True):
+            paper_figures.draw_errors(ax, BINS, values)
+            for line in ax.get_lines():
+                line.set_markersize(2)
+            ax.set_title("", loc="left")  # the title and labels of a single diagram
+            label(ax)
+        row[0].set_ylabel(name.replace(" ", "\n", 1), fontsize=MEDIUM)
+    for ax, kind in zip(axes[0], ERRORS, strict=True):
+        ax.set_title(kind, fontsize=MEDIUM)
     for ax in axes[-1]:
-        ax.set_xlabel("number of bins")
+        ax.set_xlabel("number of bins", fontsize=MEDIUM)
     lines = axes[0, 0].get_lines()
-    said = [str(line.get_label()).split(",")[0] for line in lines]
-    figure.tight_layout(rect=(0, 0, 1, 0.97))
-    figure.legend(lines, said, loc="upper center", ncols=len(lines), frameon=False)
+    names = [str(line.get_label()).split(", top")[0] for line in lines]
+    figure.legend(lines, names, loc="outside upper center", ncols=3, frameon=False, fontsize=MEDIUM)
     save(figure, "errors_by_bins")
 
 
 # Gupta et al.: cumulative graphs
 
 CLAIMS = {
-    "confidence": ("top-1", 6),
-    "rank-2": ("top-2", 6),
-    "rank-3": ("top-3", 6),
-    "within-top-2": ("within-top-2", 14),
-    "within-top-3": ("within-top-3", 14),
+    "confidence": ("Confidence", 6),
+    "rank-2": ("Second highest probability", 6),
+    "rank-3": ("Third highest probability", 6),
+    "within-top-2": ("Sum of the two highest", 14),
+    "within-top-3": ("Sum of the three highest", 14),
 }
 
 
@@ -129,32 +145,43 @@ def draw_cumulative(data: Path) -> None:
 
 
 def draw_graphs(displays: Any, name: str) -> None:
-    """The four graphs of a claim in a row."""
+    """One row per claim: the cumulative graph, and the observed frequency against the score.
+
+    The other two graphs of `CumulativeDisplay` show the same curves on another axis. Four columns
+    would be too small to read.
+    """
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(len(displays), 4, figsize=(13, 2.7 * len(displays)))
-    for row, of in zip(axes, displays, strict=True):
-        graphs = (
-            ("fractile", of.fractile, of.cumulative_score, of.cumulative_outcome),
-            ("cumulative score", of.cumulative_score, of.cumulative_score, of.cumulative_outcome),
-            ("fractile", of.fractile, of.score, of.probability),
-            ("score", of.score, of.score, of.probability),
-        )
-        for ax, (across, x, score, probability) in zip(row, graphs, strict=True):
-            ax.plot(x, score, color="C0", label="score")
-            ax.plot(x, probability, color="C1", linestyle="--", label="probability")
-            ax.set_xlabel(across, fontsize=9)
-            ax.tick_params(labelsize=8)
-        said = f"{of.name}: KS error {100 * of.ks:.3f} %, probability {100 * of.rate:.2f} %"
-        row[0].set_title(said, loc="left", fontsize=10)
-        row[0].set_ylabel("cumulative", fontsize=9)
-        row[2].set_ylabel("not cumulative", fontsize=9)
-    axes[0, 0].legend(frameon=False, fontsize=9)
-    figure.tight_layout()
+    shape = len(displays), 2
+    options: Any = {"figsize": (WIDTH, 2.1 * shape[0]), "layout": "constrained"}
+    figure, axes = plt.subplots(*shape, **options)
+    for row, display in zip(axes, displays, strict=True):
+        for ax in row:
+            tidy(ax)
+        display._draw_cumulative(row[0], np.append(0.0, display.fractile))
+        display._draw_plain(row[1], display.score)
+        ks, rate = format_percent(display.ks), format_percent(display.rate)
+        label(row[0], "", "cumulative mean", f"{display.name}: KS error {ks}")
+        label(row[1], "", "observed frequency", f"Observed frequency {rate}")
+    label(axes[-1, 0], "fraction of rows, ordered by score", "cumulative mean")
+    label(axes[-1, 1], "score", "observed frequency")
+    lines, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside upper center", ncols=3, frameon=False, fontsize=MEDIUM)
     save(figure, name)
 
 
 # Kull et al.: critical differences
+
+METHOD_NAMES = ("Dirichlet", "beta", "frequency", "isotonic", "width", "temperature", "none")
+"""Names of `kull_2019_uci.COLUMNS`. "frequency" and "width" are quantile and uniform bins."""
+MEASURE_NAMES = {
+    "accuracy": "Accuracy",
+    "log-loss": "Log-loss",
+    "confidence-ECE": "ECE",
+    "classwise-ECE": "Class-wise ECE",
+    "p-confidence-ECE": "p-value of ECE",
+    "p-classwise-ECE": "p-value of class-wise ECE",
+}
 
 
 def draw_ranks(data: Path) -> None:
@@ -162,24 +189,29 @@ def draw_ranks(data: Path) -> None:
 
     results = uci.by_set(reproduction.read_paper("kull_2019_uci"))
     found = [one for case, one in results.items() if case.startswith("nbayes--")]
-    title = f"log-loss of naive Bayes, {len(found)} sets"
+    title = f"Log-loss of naive Bayes, {len(found)} data sets"
     save(differences(found, "log-loss", title).plot().figure_, "critical_difference")
-    figure, axes = plt.subplots(4, 2, figsize=(13, 13))
+    figure, axes = plt.subplots(4, 2, figsize=(WIDTH, 10.5), layout="constrained")
     for ax, key in zip(axes.ravel(), uci.RANKS, strict=True):
-        differences(list(results.values()), key, key).plot(ax)
-    figure.tight_layout()
+        display = differences(list(results.values()), key, MEASURE_NAMES.get(key, key))
+        display.p_value = None  # below 0.001 in all cases, and the title would be too long
+        display.plot(ax)
     save(figure, "critical_differences")
 
 
 def differences(found: Any, key: str, title: str) -> CriticalDifferenceDisplay:
     return CriticalDifferenceDisplay.from_scores(
-        uci.scores(found, key), uci.COLUMNS, method="bonferroni-dunn", title=title
+        uci.scores(found, key), METHOD_NAMES, method="bonferroni-dunn", title=title
     )
 
 
 # Wenger et al.: active learning
 
+DOUBT = "Mean of 1 \N{MINUS SIGN} confidence on correct predictions"
+ACTIVE_STYLES = {"as it is": ("not calibrated", BEFORE), "calibrated": ("calibrated", AFTER)}
+"""Label and style by the name of a model in the kept results."""
 CHUNK, FIRST, FOR_CALIBRATION, SHUFFLES, JUDGED = 1500, 1000, 200, 2, 4000
+MEASURE_TITLES = ("Error rate", "ECE (100 bins)", "Mean confidence on errors", DOUBT)
 MEASURES = {
     "error": lambda y, p: 1 - accuracy(y, p),
     "ECE": lambda y, p: expected_calibration_error(y, p, n_bins=100),
@@ -240,17 +272,20 @@ def draw_active(data: Path) -> None:
     if case not in reproduction.read_paper("figures"):
         reproduction.write_result("figures", case, active_learning(data))
     found = reproduction.read_paper("figures")[case]
-    figure, axes = plt.subplots(1, len(MEASURES), figsize=(15, 3.4))
-    for place, (ax, name) in enumerate(zip(axes, MEASURES, strict=True), start=1):
-        for color, (model, runs) in enumerate(found.items()):
+    figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 5.6), layout="constrained", sharex=True)
+    for place, (ax, title) in enumerate(zip(axes.flat, MEASURE_TITLES, strict=True), start=1):
+        tidy(ax)
+        for model, runs in found.items():
+            name, (color, linestyle, marker) = ACTIVE_STYLES[model]
+            style: Any = {"color": color, "linestyle": linestyle, "marker": marker}
             for n_run, steps in enumerate(runs):
                 asked, values = np.transpose(steps)[[0, place]]
-                said = {"label": model} if n_run == 0 else {}
-                ax.plot(asked, values, marker="o", markersize=3, color=f"C{color}", **said)
-        ax.set(xlabel="labels asked for", title=name)
+                ax.plot(asked, values, markersize=4, label=name if n_run == 0 else "", **style)
+        label(ax, "", "", title)
         ax.set_ylim(bottom=0)
-    axes[0].legend(frameon=False)
-    figure.tight_layout()
+    for ax in axes[-1]:
+        ax.set_xlabel("labels requested", fontsize=MEDIUM)
+    axes[0, 0].legend(frameon=False, fontsize=SMALL)
     save(figure, "active_learning")
 
 

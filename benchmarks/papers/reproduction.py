@@ -247,8 +247,8 @@ larger than the confidence error.
 ![Confidence and top-label errors](../../docs/images/ece_versus_bins.svg)
 
 Their Figures 5 to 8, the networks at hand: top-label and class-wise errors for 5 to 25 bins, which
-are those of the binning too. As there, TS lies on the base model where the temperature is 1
-(WRN-26-10). DS of 100 classes, which has no finite optimum, is left out.
+are those of the binning too. As there, temperature scaling changes nothing if the temperature is 1
+(WRN-26-10). Dirichlet calibration of 100 classes has no finite optimum and is left out.
 
 ![Errors for 5 to 25 bins](../../docs/images/papers_errors_by_bins.svg)
 

@@ -47,6 +47,21 @@ def test_thresholds_are_sorted(data):
     assert display.plot().ax_.get_xlim() == (0, 0.5)
 
 
+def test_by_default_the_axis_ends_where_no_model_is_useful(data):
+    display = DecisionCurveDisplay.from_predictions(data.labels, data.proba, notion="class-0")
+    useful = display.thresholds[display.benefit["model"] > 0]
+    assert useful[-1] <= display.plot().ax_.get_xlim()[1] <= display.thresholds[-1]
+    hopeless = DecisionCurveDisplay.from_predictions([0, 0, 0, 1], [0.9, 0.9, 0.9, 0.0])
+    assert hopeless.plot().ax_.get_xlim() == (0, hopeless.thresholds[-1])
+
+
+def test_a_line_ends_where_no_row_reaches_the_threshold():
+    models = {"low": [0.1, 0.2, 0.3, 0.4], "high": [0.1, 0.2, 0.3, 1.0]}
+    low, high = DecisionCurveDisplay.from_predictions([0, 0, 1, 1], models).plot().ax_.lines[:2]
+    assert low.get_xdata()[-1] == pytest.approx(0.4)
+    assert high.get_xdata()[-1] == pytest.approx(0.99)
+
+
 def test_before_and_after_keep_their_colors():
     rng = np.random.default_rng(0)
     p = rng.random(200)

@@ -15,6 +15,7 @@ from calibrant.datasets import digits_predictions, draw_labels, noisy_simplex, t
 from calibrant.inference import calibration_band
 from calibrant.metrics import calibration_curve, expected_calibration_error
 from calibrant.plots import ReliabilityDisplay
+from calibrant.plots._style import WIDEST
 from calibrant.plots.reliability import OVERLAY
 
 
@@ -398,3 +399,28 @@ def test_a_simultaneous_band_is_that_of_the_calibration_curve(data):
     expected = curve(table.score[0, used] / table.weight[0, used])
     np.testing.assert_allclose([end[0, used] for end in display.band], expected)
     assert display.plot()._handles[-1].get_label() == "90% confidence band"
+
+
+def test_panels_are_in_at_most_four_columns_and_names_do_not_touch(rng):
+    proba = rng.dirichlet(np.full(10, 0.5), 400)
+    names = np.array([f"a long name {k}" for k in range(10)])
+    y = names[draw_labels(proba, rng=rng)]
+    display = ReliabilityDisplay.from_predictions(y, proba, notion="class-wise", classes=names)
+    axes = display.plot().axes_
+    assert axes[0].get_subplotspec().get_gridspec().ncols == 4
+    assert display.figure_.get_figwidth() <= WIDEST
+    assert all("\n" in ax.get_title(loc="left") for ax in axes)
+
+
+def test_markers_at_the_corners_are_within_the_axes(data):
+    main = ReliabilityDisplay.from_predictions(data.labels, data.proba).plot().axes_[0]
+    for low, high in (main.get_xlim(), main.get_ylim()):
+        assert low < 0 < 1 < high
+
+
+def test_the_legend_covers_no_diagram_that_leaves_space_for_it(data):
+    display = ReliabilityDisplay.from_predictions(data.labels, data.proba)
+    for layout, is_inside in (("constrained", False), (None, True)):
+        ax = Figure(figsize=(8, 4), layout=layout).subplots(1, 2)[0]
+        main = display.plot(ax).axes_[0]
+        assert (main.get_legend() is not None) is is_inside

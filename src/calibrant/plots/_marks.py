@@ -14,8 +14,11 @@ from calibrant.plots._style import AFTER, ALONE, BEFORE, GREY, INK, PALE, REFERE
 _BAR = {"align": "edge", "edgecolor": "white", "linewidth": 0.6}
 _BAND = {"color": REFERENCE, "alpha": 0.2, "linewidth": 0, "zorder": 2}
 
-_LEAST_AREA, _MOST_AREA = 9.0, 150.0
-"""Smallest and largest area of a marker in square points."""
+_LEAST_AREA, _MOST_AREA = 22.0, 150.0
+"""Area of a marker in square points, for one row and for the bin with the most rows.
+
+The smallest markers are large enough to distinguish circles from diamonds.
+"""
 
 _FADED = 0.45
 """Opacity of bins with few rows."""
@@ -153,7 +156,7 @@ def draw_means(ax: Any, curve: OccupiedBins) -> None:
     is_right = score + outcome > 1
     anchor = min(score, outcome) if is_right else max(score, outcome)
     place = {"xytext": (-4 if is_right else 4, 0), "ha": "right" if is_right else "left"}
-    style = {"va": "center", "fontsize": SMALL - 0.5, "color": INK, "textcoords": "offset points"}
+    style = {"va": "center", "fontsize": SMALL, "color": INK, "textcoords": "offset points"}
     lines = ((score, "mean score", "-", 1.75), (outcome, "frequency", (0, (2, 1)), 1.3))
     for value, text, line, height in lines:
         ax.axvline(value, color=INK, linewidth=1.1, linestyle=line)

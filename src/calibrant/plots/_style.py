@@ -24,9 +24,16 @@ PALE = "#D9D9D9"
 DIVERGING = "PuOr_r"
 SEQUENTIAL = "Blues"
 
-SMALL = 8.0
+SMALL = 8.5
+"""Smallest font size in points. Smaller text is hard to read: this is 11 px on a page."""
 MEDIUM = 9.5
 LARGE = 11.0
+
+WIDEST = 7.6
+"""Width of the widest figures in inches, 730 px: wider figures are made smaller on many pages."""
+
+_MARGIN = 0.05
+"""Space around the unit square, where markers on its sides are not cut."""
 
 
 class Series(NamedTuple):
@@ -84,8 +91,12 @@ def label(ax: Any, x: str = "", y: str = "", title: str = "") -> None:
 
 
 def unit_square(ax: Any) -> None:
-    """Set both axes to the range 0 to 1, and draw the diagonal of perfect calibration."""
+    """Give both axes the range 0 to 1 and the same scale, and draw the diagonal of calibration.
+
+    The limits are a little beyond 0 and 1, because a frame would cut the markers there.
+    """
     ax.plot([0, 1], [0, 1], color=REFERENCE, linewidth=1, linestyle=(0, (4, 3)), zorder=2.5)
-    ax.set(xlim=(0, 1), ylim=(0, 1))
+    ends = -_MARGIN, 1 + _MARGIN
+    ax.set(xlim=ends, ylim=ends)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])

@@ -38,10 +38,10 @@ def draw_top_label(
     overview = figure.add_subplot(grid[:, 0])
     draw_overview(overview, display)
     if is_alone:
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 3}
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 2}
         overview.legend(fontsize=SMALL, frameon=False, columnspacing=1.0, **below)
     else:
-        overview.legend(fontsize=SMALL - 1.5, loc="upper left", handlelength=1.0)
+        overview.legend(fontsize=SMALL, loc="upper left", handlelength=1.0)
     axes = [overview]
     for i, b in enumerate(details):
         points = figure.add_subplot(grid[i, 1])
@@ -116,7 +116,7 @@ def draw_counts(ax: Any, weight: FloatArray, names: Any, is_last: bool) -> None:
     tidy(ax, grid="x")
     order = np.sort(np.argsort(-weight, kind="stable")[:MOST_BARS])
     ax.barh(np.arange(len(order)), weight[order], color=GREY, height=0.72)
-    ax.set_yticks(np.arange(len(order)), [str(n) for n in names[order]], fontsize=SMALL - 1)
+    ax.set_yticks(np.arange(len(order)), [str(n) for n in names[order]], fontsize=SMALL)
     ax.invert_yaxis()
     part = "" if len(weight) <= MOST_BARS else f"{MOST_BARS} largest of {len(weight)}"
     label(ax, "rows" if is_last else "", "predicted class", part)

@@ -13,7 +13,7 @@ from calibrant._typing import AnyArray, FloatArray, Inputs, LabelsLike, WeightsL
 from calibrant.binning import BinTable, bin_table
 from calibrant.notions import Notion, as_notion, claims_of
 from calibrant.plots._canvas import AxesDisplay, GridDisplay, grid_spec, heading, require_matplotlib
-from calibrant.plots._style import GREY, INK, SMALL, label, series, tidy
+from calibrant.plots._style import GREY, INK, SMALL, label, named_series, tidy
 
 _HATCHES = (None, "////", "....", "xxxx")
 
@@ -165,7 +165,7 @@ class ClassErrorDisplay(GridDisplay):
         positions, width = np.arange(count), 0.8 / models
         for i, (name, error) in enumerate(self.errors.items()):
             x = positions + (i - (models - 1) / 2) * width
-            look = {"color": series(i).color, "hatch": _HATCHES[i % 4], "ec": "white"}
+            look = {"color": named_series(name, i).color, "hatch": _HATCHES[i % 4], "ec": "white"}
             above.bar(x, error, width, label=name, **look)
         below.bar(positions, self.share, 0.8, color=GREY)
         for panel in (above, below):

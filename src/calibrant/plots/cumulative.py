@@ -156,7 +156,7 @@ class CumulativeDisplay(GridDisplay):
         label(c, "fraction of rows, ordered by score", "score and frequency", "(c)")
         label(d, "score", "score and frequency", "(d)")
         size = {} if ax is None else {"handlelength": 1.0, "borderaxespad": 0.1}
-        a.legend(fontsize=SMALL - 2 * (ax is not None), frameon=False, loc="upper left", **size)
+        a.legend(fontsize=SMALL, frameon=False, loc="upper left", **size)
         ks, rate = format_percent(self.ks), format_percent(self.rate)
         title = f"{self.name}: KS error {ks}, observed frequency {rate}"
         heading(self.figure_, ax, title[:1].upper() + title[1:])

@@ -35,6 +35,8 @@ class DecisionCurveDisplay(AxesDisplay):
         Share of the rows with the event.
     event : str
         Name of the event, for the title.
+    max_threshold : float, optional
+        End of the horizontal axis. By default the last threshold.
 
     Attributes
     ----------
@@ -60,6 +62,7 @@ class DecisionCurveDisplay(AxesDisplay):
     benefit: Mapping[str, FloatArray]
     rate: float
     event: str = ""
+    max_threshold: float | None = None
 
     @classmethod
     def from_predictions(
@@ -82,7 +85,9 @@ class DecisionCurveDisplay(AxesDisplay):
         y_prob : array-like of shape (n, K) or (n,), or dict of such arrays
             Scores of one model, or of several models by name.
         thresholds : array-like of shape (m,), optional
-            Thresholds. By default, 0.01 to 0.99 in steps of 0.01.
+            Increasing thresholds. By default, the thresholds are 0.01 to 0.99 in steps of 0.01, and
+            the figure ends just above the last threshold at which a model is better than never
+            acting.
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
@@ -94,7 +99,8 @@ class DecisionCurveDisplay(AxesDisplay):
         }
         kind, first = as_notion(notion), next(iter(models.values()))
         claims, _ = claims_of(kind, y_true, first, sample_weight, classes, inputs=inputs)
-        return cls(cutoffs, benefit, event_rate(claims), kind.name)
+        end = _useful_end(cutoffs, benefit) if thresholds is None else None
+        return cls(cutoffs, benefit, event_rate(claims), kind.name, end)
 
     @property
     def act_always(self) -> FloatArray:
@@ -102,21 +108,45 @@ class DecisionCurveDisplay(AxesDisplay):
         return self.rate - (1.0 - self.rate) * self.thresholds / (1.0 - self.thresholds)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into ``ax`` or a new figure."""
+        """Draw into ``ax`` or a new figure. A line ends where no row reaches the threshold."""
         self._open_axes(ax, (5.0, 3.6))
         tidy(self.ax_)
         for i, (name, values) in enumerate(self.benefit.items()):
             color, linestyle, _ = named_series(name, i)
             style: dict[str, Any] = {"color": color, "linestyle": linestyle, "linewidth": 1.6}
-            self.ax_.plot(self.thresholds, values, label=name, zorder=3, **style)
+            at, drawn = _until_no_action(self.thresholds, values)
+            self.ax_.plot(at, drawn, label=name, zorder=3, **style)
         self.ax_.plot(
             self.thresholds, self.act_always, color=GREY, linewidth=1.2, label="act always"
         )
         self.ax_.axhline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="act never")
         # Acting always has large losses at high thresholds, which would flatten the other lines.
         top = max(self.rate, *(float(values.max()) for values in self.benefit.values()), 0.01)
-        self.ax_.set(xlim=(0, float(self.thresholds[-1])), ylim=(-0.25 * top, 1.1 * top))
+        end = float(self.thresholds[-1]) if self.max_threshold is None else self.max_threshold
+        self.ax_.set(xlim=(0, end), ylim=(-0.25 * top, 1.1 * top))
         self.ax_.legend(fontsize=SMALL, frameon=False, loc="upper right")
         title = f"Decision curve, {self.event}" if self.event else "Decision curve"
         label(self.ax_, "threshold of the predicted probability", "net benefit per row", title)
         return self
+
+
+def _until_no_action(thresholds: FloatArray, benefit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Thresholds and net benefits without the zeros at the end.
+
+    There no row reaches the threshold. A line from a negative net benefit to 0 would look like a
+    gain.
+    """
+    acts = np.flatnonzero(benefit)
+    end = acts[-1] + 1 if acts.size else len(benefit)
+    return thresholds[:end], benefit[:end]
+
+
+def _useful_end(thresholds: FloatArray, benefit: Mapping[str, FloatArray]) -> float:
+    """A threshold just above the last one at which a model is better than never acting.
+
+    At higher thresholds, few rows are acted on and each error has a large weight. The lines would
+    leave the axes, and return when no row reaches the threshold.
+    """
+    last = float(thresholds[-1])
+    is_useful = np.max(list(benefit.values()), axis=0) > 0
+    return min(last, 1.05 * float(thresholds[is_useful][-1])) if is_useful.any() else last

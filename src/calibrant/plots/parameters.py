@@ -20,7 +20,7 @@ from calibrant._typing import (
 from calibrant._validation import check_fitted, check_predictions
 from calibrant.notions import as_notion
 from calibrant.plots._canvas import AxesDisplay, GridDisplay, grid_spec, heading, require_matplotlib
-from calibrant.plots._style import DIVERGING, INK, MEDIUM, SEQUENTIAL, SMALL, label
+from calibrant.plots._style import DIVERGING, INK, SEQUENTIAL, SMALL, label
 
 MOST_NUMBERS = 12
 
@@ -230,7 +230,7 @@ def draw_matrix(
 def _draw_numbers(
     ax: Any, matrix: FloatArray, largest: float, *, signed: bool, digits: int
 ) -> None:
-    style = {"ha": "center", "va": "center", "fontsize": MEDIUM - 2}
+    style = {"ha": "center", "va": "center", "fontsize": SMALL}
     for (i, j), value in np.ndenumerate(matrix):
         has_sign = signed and digits == 0 and round(value) != 0
         text = f"{value:+.{digits}f}" if has_sign else f"{value:z.{digits}f}"

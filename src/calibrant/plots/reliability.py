@@ -34,11 +34,14 @@ from calibrant.plots._canvas import (
     require_matplotlib,
 )
 from calibrant.plots._curves import draw_curve, draw_curves, fit_curve
-from calibrant.plots._style import SMALL, label, series, tidy, unit_square
+from calibrant.plots._style import SMALL, WIDEST, label, series, tidy, unit_square
 from calibrant.plots._top_label import draw_top_label
 
 OVERLAY = "calibrant-reliability"
 """Identifier of the lines of named displays, whose number determines the style of the next line."""
+
+_LONG_NAME = 14
+"""Number of letters of a name that is too long for a title with its error in one line."""
 
 BANDS = ("binomial", "resampling", "simultaneous", None)
 CURVES = ("bins", "isotonic")
@@ -326,18 +329,21 @@ class ReliabilityDisplay(GridDisplay):
         else:
             line = draw_curve(main, self.curve, series(place), text, **line_kw)
         line.set_gid(OVERLAY)
-        main.legend(fontsize=SMALL, frameon=False, loc="upper left")
+        main.legend(fontsize=SMALL, frameon=False, loc="best")
         self.figure_, self.axes_ = main.figure, np.array([main])
         return self
 
     def _plot_one(self, ax: Any) -> Self:
-        ratios = {"height_ratios": (4, 1, 0.12), "hspace": 0.04}
+        narrow = is_narrow(ax)
+        ratios = {"height_ratios": (4, 1, 0.4 if narrow else 0.12), "hspace": 0.04}
         self.figure_, grid = grid_spec(ax, 3, 1, (4.4, 5.4), **ratios)
         main = self.figure_.add_subplot(grid[0])
         below = self.figure_.add_subplot(grid[1], sharex=main)
         x, y = self.axis_labels
         self._draw_claim(main, 0)
-        self._draw_legend(grid[2], None if ax is None else main)
+        # Without a layout engine, a legend below the diagrams would cover the labels of the axis.
+        is_inside = self.figure_.get_layout_engine() is None
+        self._draw_legend(grid[2], main if is_inside else None, n_columns=1 if narrow else 3)
         label(main, "", y, self._title())
         main.tick_params(labelbottom=False)
         self._draw_histogram(below)
@@ -374,9 +380,9 @@ class ReliabilityDisplay(GridDisplay):
         n_claims = self.table.n_claims
         is_part = n_claims > max_claims
         claims = self.worst_first[:max_claims] if is_part else np.arange(n_claims)
-        n_rows = -(-len(claims) // 5)
+        n_rows = -(-len(claims) // 4)
         n_columns = -(-len(claims) // n_rows)
-        size = (max(4.6, 2.05 * n_columns + 0.5), 2.25 * n_rows + 1.0)
+        size = (max(4.6, 1.78 * n_columns + 0.48), 1.95 * n_rows + 1.0)
         narrow = is_narrow(ax)
         ratios = [1.0] * n_rows + [0.5 if narrow else 0.12]
         self.figure_, grid = grid_spec(ax, n_rows + 1, n_columns, size, height_ratios=ratios)
@@ -393,7 +399,9 @@ class ReliabilityDisplay(GridDisplay):
 
     def _draw_panel(self, panel: Any, claim: int) -> None:
         self._draw_claim(panel, claim)
-        label(panel, title=f"{self._names[claim]}: {format_number(self.claim_errors[claim])}")
+        # Titles of neighboring panels would touch if they had long names and one line.
+        gap = "\n" if max(map(len, self._names)) > _LONG_NAME else " "
+        label(panel, title=f"{self._names[claim]}:{gap}{format_number(self.claim_errors[claim])}")
         panel.title.set_size(SMALL + 0.5)
         panel.set_box_aspect(1)
 
@@ -411,7 +419,7 @@ class ReliabilityDisplay(GridDisplay):
     def _draw_legend(self, place: Any, main: Any = None, *, n_columns: int = 3) -> Any:
         """Draw one legend for all axes, below the axes or inside ``main`` if passed."""
         if main is not None:
-            return main.legend(handles=self._handles, loc="best", fontsize=SMALL - 1)
+            return main.legend(handles=self._handles, loc="best", fontsize=SMALL)
         ax = self.figure_.add_subplot(place)
         ax.set_axis_off()
         style = {"fontsize": SMALL, "frameon": False, "columnspacing": 1.2, "handlelength": 1.6}
@@ -422,8 +430,8 @@ class ReliabilityDisplay(GridDisplay):
         bins = self.details if details is None else tuple(details)
         for b in bins:
             check_option(b, "a bin of details", tuple(range(self.table.n_bins)))
-        ratios = {"width_ratios": (2.5, 1.35, 0.9)}
-        self.figure_, grid = grid_spec(ax, max(1, len(bins)), 3, (9.6, 4.6), **ratios)
+        ratios = {"width_ratios": (2.2, 1.35, 0.9)}
+        self.figure_, grid = grid_spec(ax, max(1, len(bins)), 3, (WIDEST, 4.6), **ratios)
         self.axes_ = draw_top_label(self, self.figure_, grid, bins, is_alone=ax is None)
         heading(self.figure_, ax, self._title())
         return self

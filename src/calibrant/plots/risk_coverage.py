@@ -122,9 +122,14 @@ class RiskCoverageDisplay(AxesDisplay):
             if share > 0:
                 color = named_series(name, i).color
                 self.ax_.axvline(share, color=color, linewidth=1, linestyle=(0, (1, 2)))
-                place = {"xytext": (-3, 4), "textcoords": "offset points", "ha": "right"}
-                style = {"fontsize": SMALL, "color": INK}
-                self.ax_.annotate(format_percent(share), (share, risk), **place, **style)
+                self._name_share(share, i, color)
+
+    def _name_share(self, share: float, i: int, color: str) -> None:
+        """Write a share at the upper end of its line, away from the curves and the other line."""
+        side = {"ha": "right" if share > 0.5 else "left", "va": "top", "color": color}
+        place = {"xytext": (-3 if share > 0.5 else 3, -2 - 12 * i), "textcoords": "offset points"}
+        top: Any = {"xycoords": self.ax_.get_xaxis_transform(), "fontsize": SMALL}
+        self.ax_.annotate(format_percent(share), (share, 1.0), **top, **place, **side)
 
     def _height(self, risk: float | None) -> float:
         """Return the upper end of the vertical axis."""

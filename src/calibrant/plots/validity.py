@@ -13,7 +13,7 @@ from calibrant._validation import check_option
 from calibrant.inference import ValidityCurve, validity_curve
 from calibrant.notions import Notion
 from calibrant.plots._canvas import GridDisplay, grid_spec, heading, require_matplotlib
-from calibrant.plots._style import SMALL, label, series, tidy
+from calibrant.plots._style import SMALL, WIDEST, label, named_series, tidy
 
 
 @dataclass(eq=False, repr=False)
@@ -103,18 +103,23 @@ class ValidityDisplay(GridDisplay):
         panels: list[int | None] = [None] if self.claims is None else list(self.claims)
         n_rows = -(-len(panels) // 4)
         n_columns = -(-len(panels) // n_rows)
-        size = (max(4.4, 2.5 * n_columns), 3.6 if n_rows * n_columns == 1 else 2.6 * n_rows + 0.4)
+        size = (4.4, 3.6) if len(panels) == 1 else (WIDEST, 2.1 * n_rows + 0.4)
         self.figure_, grid = grid_spec(ax, n_rows, n_columns, size)
         axes = []
         for i, claim in enumerate(panels):
             panel = self.figure_.add_subplot(grid[divmod(i, n_columns)])
             self._draw(panel, claim, max_epsilon)
-            y = r"share of rows with error at most $\varepsilon$" if i % n_columns == 0 else ""
-            label(panel, r"$\varepsilon$", y, self._title(i, claim))
+            y = "share of rows"
+            if len(panels) == 1:
+                y = r"share of rows with error at most $\varepsilon$"
+            x = r"$\varepsilon$" if i + n_columns >= len(panels) else ""
+            label(panel, x, y if i % n_columns == 0 else "", self._title(i, claim))
+            panel.tick_params(labelleft=i % n_columns == 0)
             axes.append(panel)
         axes[0].legend(fontsize=SMALL, frameon=False, loc="lower right")
         if len(panels) > 1:
-            heading(self.figure_, ax, f"Validity, {self._notion}")
+            text = rf"Share of rows with error at most $\varepsilon$, {self._notion}"
+            heading(self.figure_, ax, text)
         self.axes_ = np.array(axes)
         return self
 
@@ -132,7 +137,8 @@ class ValidityDisplay(GridDisplay):
         end = self._end(claim) if max_epsilon is None else max_epsilon
         for i, (name, curve) in enumerate(self.curves.items()):
             x = np.append(curve.epsilon[curve.epsilon <= end], end)
-            line = {"color": series(i).color, "linestyle": series(i).linestyle, "linewidth": 1.6}
+            color, linestyle, _ = named_series(name, i)
+            line: dict[str, Any] = {"color": color, "linestyle": linestyle, "linewidth": 1.6}
             ax.step(x, curve(x, claim), where="post", label=name, **line)
         ax.set(xlim=(0, end), ylim=(0, 1.03))
 
