@@ -44,7 +44,7 @@ CLASSIFIERS: dict[str, Callable[[], object]] = {
     "logistic": lambda: LogisticRegression(max_iter=2000),
     "forest": lambda: RandomForestClassifier(50, random_state=0),
     "tree": lambda: DecisionTreeClassifier(min_samples_leaf=5, random_state=0),
-    "neighbours": lambda: KNeighborsClassifier(10),
+    "neighbors": lambda: KNeighborsClassifier(10),
     "AdaBoost": lambda: AdaBoostClassifier(n_estimators=50, random_state=0),
 }
 METHODS: dict[str, Callable[[], object]] = {

@@ -62,7 +62,7 @@ That code also says what the tables do not. Its summary prints under the name Be
 of two classes for each class, without a penalty, not beta calibration, which is much better for
 naive Bayes, as the note below Table 4 shows. Its Newton method starts at the identity and floors
 the probability of the true class in the objective, so that a row whose own class has a score of
-zero has no slope and is never learned from: a tree and three neighbours keep much of what they
+zero has no slope and is never learned from: a tree and three neighbors keep much of what they
 said. Its temperature is found by Adam, and the logarithm of a single zero leaves it at one: of the
 20 sets of Table 4 those whose printed TempS equals Uncal (or nearly: cleveland) are the twelve
 where naive Bayes predicts exact zeros in most calibration parts. AdaBoost is the variant by
@@ -94,7 +94,7 @@ figures are within two errors, and a test draws such studies. But for naive Baye
 Table 4 names, var(ranks) (1/20 - 1/21) is added for shuttle, which may be in theirs, and more where
 sets are missing here. What none of five folds has seen is in no estimate. Such is a row of whose
 class all three classifiers say zero, which costs 34.5: on 25 folds, measured beside this run, the
-uncalibrated neighbours have the largest log-loss on car (0.270, binning 0.254) and on dermatology
+uncalibrated neighbors have the largest log-loss on car (0.270, binning 0.254) and on dermatology
 (0.265, binning 0.216), on our five they have not (0.246 and 0.248, 0.189 and 0.210); where they are
 printed as the worst of all sets (6.5 in Table 6) ours have 5.8.
 

@@ -253,7 +253,7 @@ DECIDERS = [
 
 
 def steps(n_edges, side="left"):
-    """A program of one step function, and rows at every edge and both its neighbours."""
+    """A program of one step function, and rows at every edge and both its neighbors."""
     rng = np.random.default_rng(n_edges)
     edges = np.unique(rng.random(n_edges))
     build = export.Builder(2)

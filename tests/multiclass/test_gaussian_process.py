@@ -193,7 +193,7 @@ def test_draws_have_the_moments_of_the_posterior(rng, covariance):
 
 
 @VARIANTS
-def test_a_row_does_not_depend_on_its_neighbours(rng, options):
+def test_a_row_does_not_depend_on_its_neighbors(rng, options):
     P, y = overconfident(rng, 300)
     gp = GaussianProcessCalibration(**options).fit(P, y)
     whole = gp.predict_proba(P)
