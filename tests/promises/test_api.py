@@ -636,8 +636,8 @@ def test_a_report_ignores_rows_of_weight_zero(digits):
     gains = [next(m for m in made.metrics if m.name == "log_loss") for made in (one, other)]
     assert gains[0].before.value == pytest.approx(gains[1].before.value)
     assert (one.guarantee, one.is_weighted) == (None, True)
-    assert "its proof counts rows" in calibrant.report.to_markdown(one)
-    assert "its proof counts rows" in calibrant.report.to_html(one)
+    assert "its proof requires rows without weights" in calibrant.report.to_markdown(one)
+    assert "its proof requires rows without weights" in calibrant.report.to_html(one)
 
 
 def test_a_report_with_unequal_weights_omits_resampling_of_rows_and_states_this(digits):

@@ -97,7 +97,7 @@ def test_every_form_holds_the_same_numbers(result):
         == plain["results"][1]["log_loss"]
         == result.mean[0, 1, 0]
     )
-    assert f"| temperature | {format_number(result.mean[0, 1, 0])} |" in result.to_markdown()
+    assert f"| temperature | {format_number(result.mean[0, 1, 0])} " in result.to_markdown()
     assert str(result) == result.to_markdown()
 
 
