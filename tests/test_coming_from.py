@@ -504,7 +504,7 @@ def _():
     assert proba_of(DirichletCalibration(lam=0.01), p[kept], y[kept]).shape == (kept.sum(), 4)
 
 
-@row("dirichletcal", "`MultinomialRegression.fit` divides the parameter `reg_lambda`")
+@row("dirichletcal", "`MultinomialRegression.fit` overwrites the parameter `reg_lambda`")
 def _():
     inside = _full(reg_lambda=0.01, reg_mu=0.01, reg_norm=True).calibrator_
     before = inside.reg_lambda
@@ -570,7 +570,7 @@ def _():
     close(theirs.calibrator_.map_, [ours.a_, ours.b_, ours.m_], 1e-3)
 
 
-@row("betacal", "constant scores and equally many labels 0 and 1: an error")
+@row("betacal", "constant scores with equal numbers of labels 0 and 1: an error")
 def _():
     import betacal
 
@@ -880,7 +880,7 @@ PROBCAL = {
     "ECE of the confidence, 10 bins": "test_probcal.py",
     "class-wise ECE, 10 bins": "test_probcal.py",
     "MCE of the confidence, 10 bins": "test_probcal.py",
-    "ECE of two classes, 15 bins": "test_probcal.py",
+    "binary ECE, 15 bins": "test_probcal.py",
 }
 
 

@@ -79,11 +79,11 @@ def _takes(function, argument):
 
 # -- what ours does
 
-MANY = "calibrators for many classes"
+MANY = "multiclass calibrators"
 SCORES = "fitted on scores, without a model"
 MISSING = "a class without calibration rows"
 ERRORS = "calibration errors"
-TESTS = "tests and intervals for many classes"
+TESTS = "tests and confidence intervals for multiclass calibration"
 GUARANTEE = "finite-sample bounds on calibrated probabilities"
 WEIGHTS = "sample weights"
 SAVED = "saved without pickle"
@@ -91,12 +91,20 @@ OPERATIONS = "command line, report, monitoring of calibration"
 TORCH = "needs PyTorch"
 
 
-@says(MANY, "Calibrant", "17 and an automatic choice, for any type of calibration")
+@says(
+    MANY, "Calibrant", "17 and an automatic ensemble; 7 of them for any type based on binary events"
+)
 def _():
     assert len(METHODS) - len({"identity", "auto"} & set(METHODS)) == 17
-    for notion in ("top-label", "rank-2", "within-top-2", "class-wise"):
-        lifted = calibrant.method("platt", notion=notion).fit(p, y)
-        assert lifted.predict_proba(p).shape == p.shape
+    binary = [name for name, method in METHODS.items() if method.is_binary]
+    assert len(binary) == 7
+    for name in binary:
+        for notion in ("top-label", "rank-2", "within-top-2", "class-wise"):
+            calibrator = calibrant.method(name, notion=notion).fit(p, y)
+            assert calibrator.predict_proba(p).shape == p.shape
+    for name in METHODS.keys() - set(binary):
+        with pytest.raises(ValueError, match="only allowed for the binary methods"):
+            calibrant.method(name, notion="class-wise")
 
 
 @says(SCORES, "Calibrant", "yes")
@@ -110,7 +118,12 @@ def _():
         assert calibrator.fit(p[kept], y[kept]).predict_proba(p).shape == p.shape
 
 
-@says(ERRORS, "Calibrant", "every type, norm and binning; debiased; KS, smooth, kernel")
+@says(
+    ERRORS,
+    "Calibrant",
+    "binned errors for all types based on binary events, optionally debiased; "
+    "KS, smooth and kernel errors",
+)
 def _():
     for notion in ("confidence", "top-label", "class-wise", "rank-2"):
         for norm in (1, 2, np.inf):
@@ -135,7 +148,7 @@ def _():
     assert all(0 <= bin_.low <= bin_.high <= 1 for bin_ in promise.intervals)
 
 
-@says(WEIGHTS, "Calibrant", "fits, metrics, most tests")
+@says(WEIGHTS, "Calibrant", "in fits, metrics and most tests")
 def _():
     assert all(_takes(type(method.make()).fit, "sample_weight") for method in METHODS.values())
     weighed = [name for name in metrics.__all__ if name.endswith(("_error", "_score", "_loss"))]
@@ -243,7 +256,7 @@ def _():
     assert fitted.transform(p).shape == p.shape
 
 
-@says(MISSING, "MAPIE 1.6", "Venn-Abers: one column is missing")
+@says(MISSING, "MAPIE 1.6", "Venn-Abers returns no column for this class")
 def _():
     model, X, label = _without_a_class()
     fitted = _class("mapie.calibration.VennAbersCalibrator")(model, cv="prefit").fit(X, label)

@@ -21,7 +21,7 @@ _MEASURED = ("temperature", "structured-vector", "structured-matrix", "auto")
 
 def methods() -> str:
     """One line a method: its name, the calibrator that it makes, what that does."""
-    lines = ["| name | calibrator | what it does |", "|---|---|---|"]
+    lines = ["| name | calibrator | description |", "|---|---|---|"]
     for name, method in METHODS.items():
         lines.append(f"| `{name}` | `{type(method.make()).__name__}` | {method.help} |")
     return "\n".join(lines)

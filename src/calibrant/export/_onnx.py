@@ -304,8 +304,8 @@ OPERATORS: dict[str, Write] = {
 def as_model(average: Average, opset: int, dtype: str, scores: Sequence[int] | None = None) -> Any:
     """Return an ONNX model of a program, or of the average of several, each with its own input.
 
-    ``scores`` are the element types of the inputs, by default the type of the output. The
-    arithmetic is always in double precision. Single precision cannot represent 1 - 1e-12, and a
+    ``scores`` are the element types of the inputs, by default the type of the output. All
+    computations use double precision. Single precision cannot represent 1 - 1e-12, and a
     score close to the edge of a bin could change bins.
     """
     check_option(dtype, "dtype", tuple(_TYPES))

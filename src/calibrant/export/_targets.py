@@ -39,7 +39,7 @@ def to_onnx(
     opset : int
         Operator set, at least 13. Ignored with ``model``, whose operator set is used.
     dtype : {"float64", "float32"}
-        Type of scores and probabilities. The arithmetic is always in double precision.
+        Type of scores and probabilities. All computations use double precision.
     model : path-like or list of path-like, optional
         ONNX file of the classifier. The new file has the inputs of the classifier and runs both.
         For a `CalibratedClassifier`, pass the files of all its ``estimators_`` in their order.
