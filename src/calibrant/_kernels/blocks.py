@@ -149,7 +149,7 @@ def map_in_order(
 ) -> Iterator[Sum]:
     """Yield results in the order of the items.
 
-    At most ``ahead`` results wait, which bounds the memory.
+    At most ``ahead`` results are stored before they are yielded, which bounds the memory.
     """
     queue: deque[Any] = deque()
     for item in items:

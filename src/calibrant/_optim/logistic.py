@@ -254,7 +254,7 @@ class _Problem(NamedTuple):
 
 
 def _improve(start: FloatArray, claims: IntArray, problem: _Problem) -> None:
-    """Replace the starts of claims by the optimum of a similar problem, if that fit converged."""
+    """Replace the starts of claims by the optimum of a similar problem, if its fit converged."""
     solutions = _newton(problem, start[claims], _WARM_DECREMENT, with_loss=False)
     for claim, solution in zip(claims, solutions, strict=True):
         start[claim] = solution.parameters if solution.converged else start[claim]

@@ -53,7 +53,7 @@ class ScoreMap(Protocol):
     def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks: ...
     def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve: ...
     def gauge(self) -> tuple[int, FloatArray]:
-        """Return the axis along which a constant changes no probability, and a mask of its lines.
+        """Return the axis along which adding a constant changes no probability, and a mask.
 
         The mask is 1 for the lines of parameters to which a constant may be added.
         """
