@@ -1,6 +1,6 @@
 r"""Functions from log scores ``u`` of shape (m, K) to logits ``s`` of shape (m, K).
 
-The functions are linear in their parameters. A second-order solver for the log-loss of
+All of these functions are linear in their parameters. A second-order solver for the log-loss of
 :math:`p = \mathrm{softmax}(s)` needs only two operations. ``apply`` turns parameters into logits.
 Its transpose ``pullback`` turns a gradient with respect to logits into a gradient with respect to
 parameters. ``curvature`` and ``blocks`` are sums over rows of
@@ -184,8 +184,8 @@ class AffineMap:
         """Sum over rows of the diagonal block of each class, (K, K + 1, K + 1).
 
         K blocks need K^3 numbers. For more than ``BLOCK_CLASSES`` classes, the block of class k is
-        approximated by the share a_k / sum(a) of the sum of all blocks. This approximation needs
-        only the sum, (K + 1, K + 1), and a, (K,).
+        approximated by the sum of all blocks times the share a_k / sum(a). This approximation needs
+        only the sum of all blocks, (K + 1, K + 1), and a, (K,).
         """
         x = self.features(u)
         a = (p * (1.0 - p) * weight[:, None]).astype(u.dtype)

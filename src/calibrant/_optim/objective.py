@@ -36,7 +36,7 @@ diagonal blocks are cheaper than the whole Hessian."""
 
 
 def _is_dense(score_map: ScoreMap, n_rows: int, pass_cost: float) -> bool:
-    """Return whether to compute the whole Hessian, which replaces one pass per product."""
+    """Return whether to compute the whole Hessian in one pass, instead of one pass per product."""
     size = score_map.shape[0] * score_map.shape[1]
     is_matrix = score_map.shape[0] > 2
     if is_matrix and n_rows >= MATRIX_ROWS and size > MATRIX_PARAMETERS * pass_cost:
@@ -249,7 +249,8 @@ class Objective:
     ) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
         """Probabilities, scores and weights of evenly spaced rows of a block.
 
-        The result is a list, because the sum of lists over blocks is a list of all blocks.
+        The result is a list, because the sum of the lists of all blocks is then a list of all
+        blocks.
         """
         u, p = self._proba_block(theta, block)
         rows = slice(-block.start % step, None, step)

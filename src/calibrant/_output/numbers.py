@@ -93,7 +93,7 @@ def format_percent(share: float) -> str:
 
 
 def format_p_value(value: float) -> str:
-    """Format a p-value. Values below 0.001 are not distinguished.
+    """Format a p-value. All values below 0.001 have the same format.
 
     Examples
     --------

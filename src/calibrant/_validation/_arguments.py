@@ -76,7 +76,7 @@ def raise_if_many_labels(labels: AnyArray, shape: tuple[int, ...]) -> None:
 
 
 def _raise_if_single_row(y: AnyArray, table: AnyArray) -> None:
-    """Raise if there are several scores but one label, because a row was passed as a vector."""
+    """Raise if there are several scores but one label, such as for a row passed as a vector."""
     if y.size == 1 and table.ndim == 1 and len(table) > 1:
         raise ValueError(
             f"Scores of shape {table.shape} are {len(table)} rows of a binary problem, but there "

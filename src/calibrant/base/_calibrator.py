@@ -145,7 +145,10 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         *,
         verbose: bool,
     ) -> Self:
-        """Check the data of a user and fit. ``columns`` are other columns of the same rows."""
+        """Check the data of a user and fit.
+
+        ``columns`` contains additional columns of the same rows.
+        """
         check_option_inputs(X, self.inputs, type(self).__name__)
         sample, classes = as_sample(
             X,
@@ -185,7 +188,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             sample.rows(type(self).__name__)
 
     def _fit_checked(self, sample: Sample, classes: AnyArray | None = None) -> Self:
-        """Fit to a checked sample, without validation, training summary or warnings.
+        """Fit to a checked sample, without validation, training summary and warnings.
 
         Composites call this method for their folds, members and claims.
         """
@@ -357,8 +360,9 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         """Apply ``of_rows`` to blocks of scores, ``of_top`` to top scores, ``method`` to chunks.
 
         Chunks are transformed when they are read. The result of a row has ``shape``, by default one
-        number per class, and ``dtype``, by default that of the scores. ``columns`` are other
-        columns of the same rows, which ``of_rows`` and ``method`` get after the scores.
+        number per class, and ``dtype``, by default that of the scores. ``columns`` contains
+        additional columns of the same rows, which are passed to ``of_rows`` and ``method`` after
+        the scores.
         """
         check_fitted(self)
         shape = (self.n_classes_,) if shape is None else shape
@@ -396,7 +400,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     def explain(self) -> str:
         """Describe in plain English what the fitted calibrator does, and its training data.
 
-        Composites add a line for each of their first members.
+        Composites add a line for each of their first few members.
         """
         check_fitted(self)
         fitted_on = describe_fit(vars(self).get("training_"))

@@ -58,7 +58,7 @@ def describe_fit(training: TrainingSummary | None) -> str:
 
 
 def describe_members(members: Sequence[Any]) -> list[str]:
-    """Write one line for each of the first inner calibrators, and the number of others."""
+    """Write a line for each of the first inner calibrators, and the number of other calibrators."""
     lines = [
         f"  {type(member).__name__}. {_describe_member(member)}"
         for member in members[:_FEW_MEMBERS]

@@ -66,8 +66,9 @@ def summarize_training(
 ) -> TrainingSummary | None:
     """Summarize a fit to checked scores, or return None for top scores.
 
-    ``log_true_of`` returns logarithms of the calibrated probabilities of the true classes. Its
-    arguments are scores and column codes, and the other columns if ``with_columns`` is True.
+    ``log_true_of`` returns logarithms of the calibrated probabilities of the true classes. The
+    arguments of this function are scores and column codes, and also the additional columns if
+    ``with_columns`` is True.
     """
     rows = sample.summary_rows()
     if rows is None:

@@ -39,7 +39,8 @@ _MAX_ROUNDS = 200
 class SplineCalibration(BaseBinaryCalibrator):
     r"""Calibrate by a cubic spline of the cumulative outcomes, without bins.
 
-    Use it for two classes or for the confidence of a classifier, with several hundred rows or more.
+    Use this method for binary problems or for the confidence of a classifier, with several hundred
+    rows or more.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class SplineCalibration(BaseBinaryCalibrator):
         Distinct calibration scores and their calibrated probabilities. The function is linear
         between these scores and constant beyond the first and the last score.
     objective_ : float
-        The minimum of the integral in Notes, up to a constant of the data.
+        The minimum of the integral in Notes, up to a constant that depends only on the data.
     converged_, n_iter_ : bool, int
         Whether the quadratic program converged, and its number of rounds (0 if it was not needed).
 
@@ -93,12 +94,12 @@ class SplineCalibration(BaseBinaryCalibrator):
     and the calibrated probability is :math:`q(s(t)) = h'(t)`, or :math:`q(s(t)) = s(t) + h'(t)`
     with ``residual=True``.
 
-    H is linear over rows with equal scores, and these rows get the mean slope of h. So the result
-    does not depend on the order of rows, and a weight of 2 is equivalent to duplicating the row.
-    The paper sums squares at the points i/n. This sum differs from the integral by O(1/n).
+    H is linear over rows with equal scores, and these rows get the mean slope of h. The result
+    therefore does not depend on the order of rows, and a weight of 2 is equivalent to duplicating
+    the row. The paper sums squares at the points i/n. This sum differs from the integral by O(1/n).
 
     The fit costs O(n log n + n K) for K knots. The estimate is consistent if the true function is
-    smooth and the number of knots grows with n. There is no finite-sample guarantee.
+    smooth and the number of knots grows with n. The method has no finite-sample guarantee.
 
     References
     ----------

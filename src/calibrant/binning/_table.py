@@ -71,7 +71,7 @@ class BinTable(ShortRepr):
 
     @property
     def quantity_weight(self) -> FloatArray:
-        """Sum of weights of the quantity of each claim, (n_claims,)."""
+        """Sum of weights of the score column of each claim, (n_claims,)."""
         per_quantity = self.claim_weight.reshape(self.n_quantities, self.n_labels).sum(axis=1)
         return np.repeat(per_quantity, self.n_labels)
 
