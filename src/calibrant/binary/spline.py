@@ -243,7 +243,7 @@ def _with_slopes_between(
     The distance is in the norm of the fit, and the objective is the squared distance. There are
     many constraints and few variables, so each round uses only the constraints that earlier rounds
     violated. The worst constraint of each run of violated constraints is added until no constraint
-    is violated. The feasible set always contains v = 0 or a line v.
+    is violated. The feasible set is never empty, because it contains v = 0 or a straight line v.
     """
     normal = np.vstack([slopes, -slopes])
     bound = np.concatenate([low, -high])

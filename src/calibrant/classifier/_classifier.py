@@ -77,8 +77,8 @@ class CalibratedClassifier(
 
     By default, an ensemble of clones of the estimator predicts, and the calibrator is fitted on
     out-of-fold predictions of this ensemble. Use ``ensemble=False`` if a single fit of the
-    estimator must predict, for example because prediction time matters. Pass an estimator that is
-    already fitted as ``FrozenEstimator(estimator)``. Then `fit` only calibrates it.
+    estimator must predict, for example because prediction time matters. If the estimator is
+    already fitted, pass ``FrozenEstimator(estimator)``. `fit` then fits only the calibrator.
 
     Parameters
     ----------
@@ -100,9 +100,10 @@ class CalibratedClassifier(
         - "auto": the calibrated average of clones. With five folds, the estimator is fitted 16
           times: ten times on three fifths of the rows, five times on four fifths and once on all
           rows.
-        - False: one fit on all rows, after one fit per fold for the calibrator.
-        - True: the average of one calibrated clone per fold, as in scikit-learn. This average is
-          underconfident.
+        - False: one fit on all rows. One additional fit per fold provides held-out scores for the
+          calibrator.
+        - True: the average of one calibrated clone per fold, as in scikit-learn. The average of
+          calibrated clones is underconfident.
     n_jobs : int, optional
         Number of folds that are fitted at the same time.
     progress : bool, default False
@@ -115,23 +116,23 @@ class CalibratedClassifier(
     class_prior_ : array of shape (K,)
         Class frequencies of the rows.
     estimators_ : list
-        The fitted classifiers that predict. Clones without weight are left out.
+        The fitted classifiers that predict. Clones with weight zero are left out.
     estimator_weights_ : array of shape (n_estimators,)
         Weights of the classifiers in the average that predicts.
     calibrator_ : calibrator
-        The fitted calibrator. With ``ensemble=True``, it is a `CrossFitted` that contains the
-        calibrators of all pairs.
+        The fitted calibrator. With ``ensemble=True``, this attribute is a `CrossFitted` that
+        contains the calibrators of all pairs.
     calibrators_ : list
         One calibrator, or with ``ensemble=True`` one per classifier.
     temperature_ : float
-        Temperature of the calibrated probabilities that accounts for the size of the ensemble. It
-        is 1 without an ensemble.
+        Temperature of the calibrated probabilities that accounts for the size of the ensemble. The
+        temperature is 1 without an ensemble.
     inputs_ : {"logits", "proba"}
         The type of scores that the calibrators were fitted on.
     score_method_ : {"decision_function", "predict_proba"}
         The method of the estimator that returns the scores.
     n_features_in_, feature_names_in_ : int, array of str
-        The features of the estimator.
+        The number and the names of the features of the estimator.
 
     See Also
     --------
@@ -166,7 +167,7 @@ class CalibratedClassifier(
 
     If a class does not occur in a training fold of n rows, the clone of this fold predicts 1 / (n +
     K) for the class (rule of succession). If all classifiers of an ensemble predict zero for a
-    class, the probability is at most this value. Sample weights are passed to the estimator, if it
+    class, the probability is at most 1 / (n + K). Sample weights are passed to the estimator, if it
     accepts them, and to the calibrator. With metadata routing enabled, parameters of ``fit`` are
     routed to the estimator and the splitter.
 

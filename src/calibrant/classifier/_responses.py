@@ -55,7 +55,7 @@ class Response:
 
     @property
     def estimators(self) -> list[Any]:
-        """The fitted classifier, as a list."""
+        """List that contains the fitted classifier."""
         return [self.estimator]
 
     def scores(self, X: Any) -> FloatArray:

@@ -257,7 +257,7 @@ def apply_file(
 ) -> int:
     """Write the calibrated probabilities of a file of any size, and return the number of rows.
 
-    ``by`` are the names of group columns, if they differ from those of the fit.
+    ``by`` contains the names of group columns, if these names differ from the names in the fit.
     """
     from calibrant.io._writers import write_scores
 

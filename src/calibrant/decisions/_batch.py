@@ -17,7 +17,9 @@ from calibrant.metrics.sureness import check_score, sureness
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection(ShortRepr, AsText):
-    """Answers to a batch of rows, returned by `select_answers`. Print it for a description.
+    """Answers to a batch of rows, returned by `select_answers`.
+
+    Print the selection for a description.
 
     Attributes
     ----------
@@ -136,8 +138,8 @@ def select_answers(
 
     The proof considers a wrong row j of the batch and replaces the other p-values by values that
     are symmetric in row j and the n rows. If row j is answered, the number of answers stays the
-    same. Given these n + 1 rows in any order, the rank of row j is uniform, so row j contributes at
-    most risk / m to the expected share of wrong answers.
+    same. Given these n + 1 rows in any order, the rank of row j is uniform. Row j therefore
+    contributes at most risk / m to the expected share of wrong answers.
 
     References
     ----------

@@ -78,14 +78,14 @@ def _binomial(n_steps: int, risk: float) -> tuple[int, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class Boundary:
-    """Numbers of errors that a walk of ``risk`` crosses with probability at most ``delta``.
+    """The boundary that a random walk of errors crosses with probability at most ``delta``.
 
     Attributes
     ----------
     ranks : array of int
         First rank of each cell. A cell is one rank if there are at most 4,000 rows.
     limits : array of int
-        Number of errors allowed at the ranks of each cell, -1 if none is.
+        Number of errors allowed at the ranks of each cell, -1 if even zero errors are too many.
     """
 
     n_rows: int
@@ -140,7 +140,7 @@ class Boundary:
         return later[::-1]
 
     def _back(self, later: Counts, n_steps: int, low: int, high: int) -> FloatArray:
-        """Probabilities of ``low`` to ``high`` errors, ``n_steps`` before those of a jump."""
+        """Probability of never crossing with ``low`` to ``high`` errors, before a jump."""
         first, kernel = _binomial(n_steps, self.risk)
         start, stop = low + first, high + first + len(kernel)
         # The probability is zero below the boundary of the later jump, and one above its highest

@@ -1,6 +1,7 @@
 """Find how many of the most confident rows can be answered with few errors.
 
-`_boundary` tests single ranks. This module reuses the error probability: after a rank is proved,
+A rank m is proved if the error rate of the m most confident rows is shown to be at most the risk.
+`_boundary` tests single ranks. This module reuses the error probability. After a rank is proved,
 later ranks may use the probability that the walk crosses only before these ranks.
 """
 
@@ -33,9 +34,9 @@ def count_proved(errors: BoolArray, is_end: BoolArray, risk: float, delta: float
         Whether each row is wrong, in order of decreasing confidence. Rows with equal scores are in
         random order.
     is_end : array of bool, shape (n,)
-        Whether a row is the last of its score. A threshold cannot separate equal scores.
+        Whether a row is the last row with its score. A threshold cannot separate equal scores.
     risk, delta : float
-        Largest error rate, and the probability that the true error rate exceeds ``risk``.
+        Largest error rate, and the largest probability that the true error rate exceeds ``risk``.
 
     Notes
     -----

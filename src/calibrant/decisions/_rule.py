@@ -229,7 +229,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimator_ : estimator
         The fitted estimator.
     rule_ : DecisionRule
-        The rule with the classes of the estimator.
+        The decision rule for the classes of the estimator.
     classes_ : array of shape (K,)
         Labels of the estimator.
 

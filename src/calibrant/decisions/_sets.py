@@ -64,7 +64,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         With "pool", the coverage holds on average over the rows of these classes. With "always",
         these classes are in every set.
     cv : float, default 0.5
-        Share of rows that determine the sets, if the estimator is fitted here.
+        Share of rows that determine the sets, if `fit` fits the estimator.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in X, if ``estimator`` is None.
     classes : array-like of labels, optional
@@ -296,12 +296,12 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         return before + (1.0 - rng.random((len(proba), 1))) * proba
 
     def guarantee(self) -> CoverageGuarantee:
-        """State the guaranteed coverage.
+        """Return the guaranteed coverage of the sets.
 
         Returns
         -------
         calibrant.guarantees.CoverageGuarantee
-            The guarantee. Print it for a description.
+            The guarantee. Print the guarantee for a description.
         """
         check_fitted(self)
         ranks = np.array([_rank(int(size), self.coverage) for size in self.group_sizes_])

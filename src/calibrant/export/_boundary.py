@@ -1,7 +1,7 @@
 """Validation inside exported programs, with the rules of `check_scores`.
 
 Every target writes the program that `guarded` returns. This program replaces invalid rows by equal
-scores, so no engine fails, and returns NaN or NULL for them.
+scores, so no engine fails, and returns NaN or NULL for these rows.
 """
 
 from __future__ import annotations

@@ -70,7 +70,10 @@ class _Graph:
         return x if have == want else self.op("Cast", x, to=want)
 
     def row_sum(self, x: str, n_columns: int) -> str:
-        """Sum each row; long rows by halves, because runtimes add one by one and lose digits."""
+        """Sum each row.
+
+        Long rows are summed by halves, because runtimes add one by one and lose digits.
+        """
         while n_columns > SHORT_ROW:
             half = n_columns // 2
             parts = [self.slice(x, 0, half), self.slice(x, half, 2 * half)]
@@ -91,7 +94,8 @@ class _Graph:
         """Count the edges below each entry ("left"), or not above it ("right").
 
         Many edges are counted in two steps: first whole blocks, then the edges of the block that
-        contains x. This compares an entry with about 2 sqrt(E) numbers instead of all E edges.
+        contains x. This method compares an entry with about 2 sqrt(E) numbers instead of all E
+        edges.
         """
         if not len(edges):
             return self.op("Cast", self.op("Mul", x, self.number(0.0)), to=TensorProto.INT64)
@@ -341,7 +345,7 @@ def input_names(count: int) -> list[str]:
 def _write(graph: _Graph, program: Program, scores: str, kind: int) -> list[str]:
     """Write a program for scores of type ``kind``.
 
-    Return the names of its named outputs and, last, of its probabilities.
+    Return the names of the program's named outputs and, last, of its probabilities.
     """
     values, widths = [scores], [program.n_classes]
     dtype = "float32" if kind == TensorProto.FLOAT else "float64"
