@@ -4,8 +4,8 @@ Calibrate:
 
 - ``CalibratedClassifier`` wraps any scikit-learn classifier.
 - ``AutoCalibration``, ``TemperatureScaling``, ``StructuredScaling``, ``DirichletCalibration`` and
-  others calibrate scores that you already have. ``method("isotonic")`` returns a calibrator by
-  its name.
+  other calibrators transform scores that you already have. ``method("isotonic")`` returns a
+  calibrator by its name.
 
 Evaluate:
 

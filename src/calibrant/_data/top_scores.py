@@ -152,7 +152,7 @@ class TopScores:
 
     @property
     def rest(self) -> FloatArray:
-        """Tail mass, (n,): the total probability of the other classes."""
+        """Tail mass (total probability of the other K - m classes), (n,)."""
         return np.exp(self.require_rest("The tail mass"))
 
     def names_with(self, classes: LabelsLike | None) -> AnyArray:

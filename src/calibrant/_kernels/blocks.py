@@ -64,7 +64,7 @@ def row_blocks(n_rows: int, n_columns: int, *, elements: int | None = None) -> I
 
 
 def n_threads() -> int:
-    """Return the number of threads: ``CALIBRANT_NUM_THREADS``, or the number of available cores."""
+    """Return ``CALIBRANT_NUM_THREADS`` if it is set, otherwise the number of available cores."""
     setting = os.environ.get("CALIBRANT_NUM_THREADS")
     if setting is not None:
         return max(1, int(setting))

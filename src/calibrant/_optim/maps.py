@@ -2,13 +2,14 @@ r"""Functions from log scores ``u`` of shape (m, K) to logits ``s`` of shape (m,
 
 All of these functions are linear in their parameters. A second-order solver for the log-loss of
 :math:`p = \mathrm{softmax}(s)` needs only two operations. ``apply`` turns parameters into logits.
-Its transpose ``pullback`` turns a gradient with respect to logits into a gradient with respect to
-parameters. ``curvature`` and ``blocks`` are sums over rows of
+The transpose ``pullback`` of this operation turns a gradient with respect to logits into a gradient
+with respect to parameters. ``curvature`` and ``blocks`` are sums over rows of
 
 .. math:: w_i\, (\mathrm{diag}(p_i) - p_i p_i^\top) \otimes x_i x_i^\top
 
 and are computed by matrix products. ``curvature`` is the whole Hessian, for few parameters.
-``blocks`` are its diagonal blocks, which precondition conjugate gradients for many parameters.
+``blocks`` are the diagonal blocks of the Hessian, which precondition conjugate gradients for many
+parameters.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@ r"""Weights of a mixture of predictions that minimize the log-loss.
 
 If :math:`\sum_i c_i = 1`, the minimum of :math:`-\sum_i c_i \log (P w)_i` over the simplex does not
 change if :math:`\sum_j w_j` is added and only :math:`w \ge 0` is required. Newton steps
-solve the problem. Their quadratic models are non-negative least-squares problems (Kim, Carbonetto,
-Stephens and Anitescu 2020, arXiv:1806.01412). Newton's method needs about a dozen steps.
-Expectation maximization needs thousands of steps, because its convergence is sublinear at the
-boundary.
+solve the problem. The quadratic models of these steps are non-negative least-squares problems (Kim,
+Carbonetto, Stephens and Anitescu 2020, arXiv:1806.01412). Newton's method needs about a dozen
+steps. Expectation maximization needs thousands of steps, because its convergence is sublinear at
+the boundary.
 """
 
 from __future__ import annotations

@@ -48,10 +48,10 @@ class Objective:
     """Value, gradient and curvature of the mean penalized log-loss at given parameters.
 
     The objective needs memory for a block and for arrays of the size of the parameters. For data of
-    at most ``WORK_MEMORY`` elements, it also keeps the probabilities of the last point and a
-    single-precision copy of the data. Problems with many parameters use the copy for products.
-    Errors of 1e-7 in the products only slow down the search, because gradients are computed in
-    double precision.
+    at most ``WORK_MEMORY`` elements, the objective also keeps the probabilities of the last point
+    and a single-precision copy of the data. Problems with many parameters use the copy for
+    products. Errors of 1e-7 in the products only slow down the search, because gradients are
+    computed in double precision.
     """
 
     def __init__(

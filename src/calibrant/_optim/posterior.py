@@ -1,9 +1,9 @@
 r"""The posterior of the logarithm of a temperature, as a few temperatures with weights.
 
-The log-likelihood of :math:`\mathrm{softmax}(u / T)` is smooth in :math:`g = \log T`. Its value and
-two derivatives at some of the `KNOTS` define a piecewise quintic interpolation. The prior is added
-on a fine grid, and Gauss quadrature reduces the posterior to a few points with the same first
-moments.
+The log-likelihood of :math:`\mathrm{softmax}(u / T)` is smooth in :math:`g = \log T`. The value and
+two derivatives of the log-likelihood at some of the `KNOTS` define a piecewise quintic
+interpolation. The prior is added on a fine grid, and Gauss quadrature reduces the posterior to a
+few points with the same first moments.
 """
 
 from __future__ import annotations

@@ -79,7 +79,9 @@ def format_gap(value: float, low: float, high: float) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Format a share as a percentage with three significant digits, more if it is close to 100%.
+    """Format a share as a percentage with three significant digits.
+
+    A share close to 100% has more digits.
 
     Examples
     --------

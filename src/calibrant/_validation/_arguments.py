@@ -1,7 +1,7 @@
 """Checks that labels and scores belong to the same rows.
 
-These checks run before all others. Otherwise, swapped, transposed or truncated arrays would be
-reported as bad values.
+These checks run before all other checks. Otherwise, swapped, transposed or truncated arrays would
+be reported as bad values.
 """
 
 from __future__ import annotations

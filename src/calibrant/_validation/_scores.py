@@ -103,7 +103,8 @@ def check_scores(
     renormalize : bool
         Whether to divide rows of probabilities by their sum, even if the sum is far from one.
     slack : float
-        Rows of probabilities whose sum differs from one by at most this number are divided by it.
+        Rows of probabilities whose sum differs from one by at most this number are divided by their
+        sum.
     note : callable
         Called with a message if scores were repaired.
     """

@@ -232,7 +232,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def _encode_floats(y: AnyArray, n_classes: int) -> tuple[IntArray, AnyArray]:
-    """Encode float labels: integers below K are column indices, others are sorted classes."""
+    """Encode float labels: integers below K are column indices, other floats are sorted classes."""
     values = np.unique(y)
     if np.isin(values, np.arange(n_classes)).all():
         names = np.arange(n_classes, dtype=y.dtype)
@@ -265,7 +265,7 @@ def _check_codes(y: AnyArray, n_classes: int, first_row: int) -> IntArray:
 
 
 def _code_remedy(values: AnyArray, n_classes: int) -> str:
-    """Suggest classes for integer labels that are not column indices, or more columns."""
+    """Suggest classes or more columns for integer labels that are not column indices."""
     if len(values) > n_classes:
         return "Pass scores with one column per class."
     if len(values) < n_classes:

@@ -1,8 +1,8 @@
 """The public interface of every calibrator.
 
-`Calibrator` handles validation, classes, dtypes, blocks of rows and output frames. Its subclasses
-contain the mathematics: `BaseCalibrator` (`_whole`) transforms whole vectors in log space, and
-`BaseBinaryCalibrator` (`_binary`) transforms scores of one binary problem.
+`Calibrator` handles validation, classes, dtypes, blocks of rows and output frames. The subclasses
+of `Calibrator` contain the mathematics. `BaseCalibrator` (`_whole`) transforms whole vectors in log
+space, and `BaseBinaryCalibrator` (`_binary`) transforms scores of one binary problem.
 """
 
 from __future__ import annotations
@@ -126,8 +126,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             Group of each row, such as the patient. `CrossFitted` and `AutoCalibration` keep the
             rows of a group in one fold. Methods without folds ignore groups.
         verbose : bool
-            Whether to print the number of passes over the scores. A pass over chunked scores reads
-            all of them.
+            Whether to print the number of passes over the scores. A pass reads all chunked scores.
 
         Returns
         -------
@@ -247,7 +246,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return self
 
     def _members(self) -> Sequence[Any]:
-        """Return the inner calibrators. `fit` warns if they did not converge."""
+        """Return the inner calibrators. `fit` warns if inner calibrators did not converge."""
         return ()
 
     def _check_parameters(self, n_classes: int) -> None:

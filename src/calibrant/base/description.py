@@ -26,7 +26,7 @@ _ABOUT_THE_FIT = frozenset(
 
 
 def describe_settings(model: Any) -> str:
-    """List the settings of a calibrator, and its fitted numbers if there are few."""
+    """List the settings of a calibrator, and its fitted numbers if there are only a few."""
     sentences = [
         _sentence("Settings", _settings(model)),
         _sentence("Fitted", _fitted_numbers(model)),

@@ -38,7 +38,7 @@ class BetaCalibration(BaseBinaryCalibrator):
     Parameters
     ----------
     parameters : {"abm", "am", "ab"}, default "abm"
-        Free parameters: "abm" fits all three, "am" sets a = b, "ab" sets m = 1/2.
+        Parameters that are fitted. "abm" means all three, "am" sets a = b, and "ab" sets m = 1/2.
     constrained : bool, default True
         Whether to require a >= 0 and b >= 0, so the function increases.
     inputs : {"proba", "logits", "log_proba"}, default "proba"

@@ -174,7 +174,7 @@ class SplineCalibration(BaseBinaryCalibrator):
 
 
 def _spline_basis(knots: FloatArray, runout: str) -> scipy.interpolate.PPoly:
-    """Cubic splines, one for each knot, that are 1 at that knot and 0 at the others."""
+    """Cubic splines, one for each knot, that are 1 at that knot and 0 at all other knots."""
     values = np.eye(len(knots))
     if runout in _SCIPY_ENDS:
         return scipy.interpolate.CubicSpline(knots, values, bc_type=_SCIPY_ENDS[runout])

@@ -87,9 +87,10 @@ class CalibratedClassifier(
         ``predict_proba``.
     calibrator : calibrator or the name of one, optional
         By default `AutoCalibration`. A name ("isotonic", "temperature", ...) selects a calibrator
-        as `calibrant.method` does. `fit` sets its ``inputs`` and ``classes``. For more than two
-        classes, a binary calibrator becomes ``MulticlassToBinary(calibrator, notion="class-wise",
-        normalize=True)``. Any scikit-learn classifier of probabilities is also accepted.
+        as `calibrant.method` does. `fit` sets the parameters ``inputs`` and ``classes`` of the
+        calibrator. For more than two classes, a binary calibrator becomes
+        ``MulticlassToBinary(calibrator, notion="class-wise", normalize=True)``. Any scikit-learn
+        classifier of probabilities is also accepted.
     cv : int, float, splitter or iterable
         Folds. An integer means stratified folds, at most as many as the largest class has rows. A
         number between 0 and 1 is the fraction of rows that one split holds out. In this case, one
@@ -159,14 +160,14 @@ class CalibratedClassifier(
     deviation of an average, which is proportional to :math:`(\sum_j w_j^2)^{1/2}`. The line is
     fitted to averages of two and of four clones. With more than five folds, pairs of adjacent folds
     are left out, so each fold is left out four times. If a splitter holds out rows repeatedly, its
-    clones and a fit on all rows have equal weights. With fewer than five folds, or if a splitter
-    holds out rows only once and does not partition them, one fit on all rows predicts.
+    clones and a fit on all rows have equal weights. If there are fewer than five folds, or if a
+    splitter holds out rows only once and does not partition the rows, one fit on all rows predicts.
 
     Calibrators that were fitted on out-of-fold scores have no guarantee. For a guarantee, pass a
     frozen estimator and rows that it was not trained on.
 
-    If a class does not occur in a training fold of n rows, the clone of this fold predicts 1 / (n +
-    K) for the class (rule of succession). If all classifiers of an ensemble predict zero for a
+    A class may not occur in a training fold of n rows. The clone of this fold then predicts 1 / (n
+    + K) for the class (rule of succession). If all classifiers of an ensemble predict zero for a
     class, the probability is at most 1 / (n + K). Sample weights are passed to the estimator, if it
     accepts them, and to the calibrator. With metadata routing enabled, parameters of ``fit`` are
     routed to the estimator and the splitter.
@@ -211,7 +212,8 @@ class CalibratedClassifier(
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Features, of any type that the estimator accepts: arrays, sparse matrices, data frames.
+            Features of any type that the estimator accepts, such as arrays, sparse matrices and
+            data frames.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), optional

@@ -118,11 +118,11 @@ class AverageScores(NamedTuple):
 
 
 def combine_folds(splits: Sequence[Split], n_rows: int) -> list[Split]:
-    """Return splits that hold out every row four times, from folds that hold it out once.
+    """Return splits that hold out every row four times, from folds that hold out every row once.
 
-    Each fold is left out together with each of the next two folds. With five folds, these are all
-    ten pairs. Splits are returned unchanged if they do not partition the rows into at least five
-    folds.
+    Each fold is left out together with each of the next two folds. With five folds, the splits
+    leave out all ten pairs of folds. Splits are returned unchanged if they do not partition the
+    rows into at least five folds.
     """
     n_folds, n_tested = len(splits), sum(len(test) for _, test in splits)
     is_partition = n_tested == n_rows and all(sum(map(len, split)) == n_rows for split in splits)

@@ -36,7 +36,7 @@ rounding error of float64 and far below any visible difference."""
 def evaluate_file(
     file: ScoreFile, n_bins: int, by: dict[str, AnyArray] | None = None, min_rows: int = 0
 ) -> Evaluation | GroupedEvaluation | TopEvaluation:
-    """Evaluate a file of any size block by block. Top scores and small groups are loaded."""
+    """Evaluate a file block by block. Top scores, and small files with groups, are loaded."""
     from calibrant.metrics import evaluate
 
     if file.has_top_scores or by:

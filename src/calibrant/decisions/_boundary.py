@@ -118,7 +118,7 @@ class Boundary:
 
     @cached_property
     def _before(self) -> list[Counts]:
-        """Walks that have not crossed: at rank 0, and just after each jump."""
+        """Walks that have not crossed the boundary at rank 0 and just after each jump."""
         counts, rank = [Counts(0, np.ones(1))], 0
         for cell, high in zip(self._jumps, self._highest, strict=True):
             steps, rank = int(self.ranks[cell]) - rank, int(self.ranks[cell])

@@ -46,10 +46,11 @@ def count_proved(errors: BoolArray, is_end: BoolArray, risk: float, delta: float
     1 - ``delta``, no rank in B is therefore below the boundary, and all ranks below the boundary
     are proved.
 
-    Closed testing extends the result. If the ranks from i to m - 1 are proved and rank i is below
-    the boundary, then rank m is proved if :math:`P(\text{Bin}(m, \text{risk}) \le E_m)` is at most
-    the probability that the walk crosses the boundary between i and m - 1 and nowhere else. These
-    events are disjoint for different gaps, so their probabilities add up to at most ``delta``.
+    Closed testing extends the result. Suppose that the ranks from i to m - 1 are proved and that
+    rank i is below the boundary. Then rank m is proved if
+    :math:`P(\text{Bin}(m, \text{risk}) \le E_m)` is at most the probability that the walk crosses
+    the boundary between i and m - 1 and nowhere else. These crossing events are disjoint for
+    different gaps, so their probabilities add up to at most ``delta``.
     """
     boundary = boundary_of(len(errors), float(risk), float(delta))
     n_errors = np.cumsum(errors, dtype=np.intp)

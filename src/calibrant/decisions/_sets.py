@@ -52,8 +52,9 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     coverage : float, default 0.9
         Smallest probability that a set contains the true label.
     score : {"lac", "aps"}, default "lac"
-        "lac" has the smallest sets on average: all labels with a probability above a threshold.
-        "aps" adds labels in the order of their probabilities, so uncertain rows get larger sets.
+        "lac" includes all labels with a probability above a threshold, which gives the smallest
+        sets on average. "aps" adds labels in the order of their probabilities, so uncertain rows
+        get larger sets.
     randomize : bool, default False
         Whether "aps" includes the last label at random, which gives exact coverage and sometimes
         empty sets. If False, the most probable label is always included.

@@ -52,7 +52,7 @@ def proof_rows(owner: Any, X: Any, y: Any, params: dict[str, Any]) -> ProofRows:
     """Fit the estimator of ``owner`` if necessary, and predict held-out rows.
 
     ``owner`` has the parameters ``estimator``, ``cv``, ``inputs``, ``classes`` and
-    ``random_state``. ``params`` are the keyword arguments of its ``fit``.
+    ``random_state``. ``params`` are the keyword arguments of the ``fit`` of ``owner``.
     """
     rng = np.random.default_rng([as_seed(owner.random_state) or 0, 0])
     labels = check_targets(y)

@@ -91,7 +91,7 @@ class _Graph:
         return self.op("Sub", x, self.at(x, self.op("ArgMax", x, axis=1, keepdims=1)))
 
     def index(self, x: str, edges: Any, side: str) -> str:
-        """Count the edges below each entry ("left"), or not above it ("right").
+        """Count the edges that are below each entry ("left") or not above each entry ("right").
 
         Many edges are counted in two steps: first whole blocks, then the edges of the block that
         contains x. This method compares an entry with about 2 sqrt(E) numbers instead of all E
@@ -108,7 +108,7 @@ class _Graph:
         return self.op("Add", whole, inside)
 
     def count(self, x: str, edges: str, side: str) -> str:
-        """Count the edges along their last axis, below each entry ("left") or not above it."""
+        """Count edges along the last axis, below each entry ("left") or not above the entry."""
         kind = "Greater" if side == "left" else "GreaterOrEqual"
         above = self.op(kind, self.op("Unsqueeze", x, self.integers(-1)), edges)
         counted = self.op("Cast", above, to=TensorProto.INT64)
@@ -306,7 +306,7 @@ OPERATORS: dict[str, Write] = {
 
 
 def as_model(average: Average, opset: int, dtype: str, scores: Sequence[int] | None = None) -> Any:
-    """Return an ONNX model of a program, or of the average of several, each with its own input.
+    """Return an ONNX model of a program, or of the average of programs with one input each.
 
     ``scores`` are the element types of the inputs, by default the type of the output. The
     arithmetic is always in double precision. Single precision cannot represent 1 - 1e-12, and a
