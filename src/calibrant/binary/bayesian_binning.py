@@ -26,7 +26,7 @@ _NEGLIGIBLE = 1e-17
 
 
 class BayesianBinning(BaseBinaryCalibrator):
-    r"""Average quantile binning models with different numbers of bins (BBQ).
+    r"""Calibrate by an average of quantile binning models with different numbers of bins (BBQ).
 
     Use this method for binary problems if you want bins without choosing their number.
 

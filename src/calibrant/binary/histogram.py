@@ -90,7 +90,7 @@ class HistogramBinning(BaseBinaryCalibrator):
 
     See Also
     --------
-    guarantee : Intervals for the values that hold for every distribution.
+    guarantee : Bounds on the calibrated probabilities, for every distribution.
     BayesianBinning : An average over numbers of bins.
 
     Notes

@@ -28,7 +28,7 @@ class VennAbers(BaseBinaryCalibrator):
     r"""Calibrate by two isotonic fits that bound the probability (inductive Venn-Abers predictor).
 
     `predict_pair` returns :math:`p_0 \le p_1`, and `predict_proba` returns one probability between
-    them. The difference of the pair shows how much one additional row can change the fit. The
+    them. The difference :math:`p_1 - p_0` shows how much one additional row can change the fit. The
     pair is not a confidence interval for the true probability.
 
     Parameters

@@ -158,10 +158,11 @@ class CalibratedClassifier(
     More clones predict new rows than score a held-out row, so the calibrated probabilities are
     rescaled by a temperature :math:`T`. The logarithm of T is assumed to be linear in the standard
     deviation of an average, which is proportional to :math:`(\sum_j w_j^2)^{1/2}`. The line is
-    fitted to averages of two and of four clones. With more than five folds, pairs of adjacent folds
-    are left out, so each fold is left out four times. If a splitter holds out rows repeatedly, its
-    clones and a fit on all rows have equal weights. If there are fewer than five folds, or if a
-    splitter holds out rows only once and does not partition the rows, one fit on all rows predicts.
+    fitted to averages of two and of four clones. With more than five folds, each fold is left out
+    together with each of the next two folds, and therefore four times. If a splitter holds out rows
+    repeatedly, its clones and a fit on all rows have equal weights. If there are fewer than five
+    folds, or if a splitter holds out rows only once and does not partition the rows, one fit on all
+    rows predicts.
 
     Calibrators that were fitted on out-of-fold scores have no guarantee. For a guarantee, pass a
     frozen estimator and rows that it was not trained on.

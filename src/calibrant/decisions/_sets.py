@@ -39,9 +39,10 @@ _ROUNDING = 1e-9
 class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEstimator):
     r"""Predict sets of labels that contain the true label with a given probability.
 
-    Rows that were not used to fit the estimator determine the sets, see `SelectiveClassifier`. If
-    you know the costs of errors, prefer probabilities and a `DecisionRule`. A set with one label
-    has no guaranteed error rate, and an empty set is not an abstention.
+    The sets are determined with rows that were not used to fit the estimator, see
+    `SelectiveClassifier`. If you know the costs of errors, prefer probabilities and a
+    `DecisionRule`. A set with one label has no guaranteed error rate, and an empty set is not an
+    abstention.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     See Also
     --------
     SelectiveClassifier : One label with a guaranteed error rate, or no answer.
-    DecisionRule : Actions of least expected cost.
+    DecisionRule : Actions with the lowest expected cost.
     calibrant.guarantees.CoverageGuarantee : The result of `guarantee`.
 
     Notes

@@ -78,7 +78,7 @@ def _program(
 
 
 def _rule_outputs(rule: DecisionRule) -> Callable[[Value], Outputs]:
-    """The action of least expected cost, and its expected cost."""
+    """The action with the lowest expected cost, and its expected cost."""
     costs, actions = rule.costs_, rule.actions_
 
     def outputs(proba: Value) -> Outputs:
