@@ -31,8 +31,9 @@ class AnyCalibrator(Protocol):
 class ProperScore:
     """A proper score per row, its divergence, and its value for each possible true class.
 
-    ``of_block`` (m,) is the score. ``divergence`` (m,) is the expected cost of predicting q if p is
-    the true distribution. ``of_classes`` (m, K) is the score for each possible true class.
+    ``of_block`` (m,) is the score. ``divergence`` (m,) is the expected additional cost of
+    predicting q instead of p, if p is the true distribution. ``of_classes`` (m, K) is the score for
+    each possible true class.
     """
 
     of_block: Callable[[FloatArray, IntArray], FloatArray]

@@ -221,7 +221,7 @@ class Sample(ABC):
         return ""
 
     def kept_rows(self, most: int | None) -> int | None:
-        """Return how many rows may be kept in memory, at most ``most`` for data in memory."""
+        """Return how many rows may be kept in memory (``most`` for data that are in memory)."""
         return most
 
     def block_store(self) -> dict[int, Any] | None:

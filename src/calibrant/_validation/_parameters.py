@@ -40,7 +40,7 @@ class Message(NamedTuple):
     values: Mapping[str, object] = _NOTHING
 
     def spell(self, spelling: Spelling = spell_in_python) -> str:
-        """Return the text, with parameters in the spelling of a front end."""
+        """Return the text, with parameters in the spelling of Python or of the command line."""
         return self.template.format_map(_Fields(self.values, spelling))
 
     def __str__(self) -> str:

@@ -206,7 +206,7 @@ def raise_if_missing(
 
 
 def missing_as_text(y: AnyArray) -> str | None:
-    """Return a message if a label is a string such as "nan", which was a missing value."""
+    """Return a message if a label is a string such as "nan", which probably was a missing value."""
     if y.dtype.kind not in "OSU":
         return None
     rows = np.flatnonzero(np.isin(y.astype(str), _MISSING_TEXT))

@@ -77,7 +77,10 @@ class BinTable(ShortRepr):
 
     @property
     def share(self) -> FloatArray:
-        """Share of each cell in the data, ``v_c w_cb``. The shares of all cells sum to one."""
+        """Weight of each cell as a share of all score columns, ``v_c w_cb``.
+
+        The shares of all cells sum to one.
+        """
         return self.weight / self.quantity_weight[:, None] / self.n_quantities
 
     @property

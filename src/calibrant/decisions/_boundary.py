@@ -153,7 +153,10 @@ class Boundary:
 
     @cached_property
     def not_crossed(self) -> float:
-        """Probability that the walk never crosses. Negligible counts are treated as crossed."""
+        """Probability that the walk never crosses.
+
+        Walks with a negligible probability are treated as crossed.
+        """
         return self._before[-1].total
 
     def start(self, cell: int) -> tuple[Counts, int]:

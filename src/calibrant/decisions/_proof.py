@@ -41,10 +41,10 @@ def count_proved(errors: BoolArray, is_end: BoolArray, risk: float, delta: float
     Notes
     -----
     Let :math:`E_m` be the number of errors among the first m rows, and let B be the set of ranks at
-    which the error rate of the answers is above ``risk``. Jointly over these ranks, the
-    :math:`E_m` are stochastically at least a walk of Bernoulli(``risk``) steps. With probability
-    1 - ``delta``, no rank in B is therefore below the boundary, and all ranks below the boundary
-    are proved.
+    which the error rate of the answers is above ``risk``. Jointly over these ranks, the :math:`E_m`
+    are stochastically no smaller than a walk of Bernoulli(``risk``) steps. With probability 1 -
+    ``delta``, no rank in B is therefore below the boundary, and all ranks below the boundary are
+    proved.
 
     Closed testing extends the result. Suppose that the ranks from i to m - 1 are proved and that
     rank i is below the boundary. Then rank m is proved if

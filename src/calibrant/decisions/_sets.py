@@ -81,7 +81,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     estimator_ : estimator
         The fitted estimator that predicts.
     thresholds_ : array of shape (K,)
-        A label is in the set if its score is at most its threshold.
+        Threshold of each label. A label is in the set if its score is at most this threshold.
     pooled_classes_, always_classes_ : arrays
         Classes with too few rows for a separate threshold, by their treatment (``small``).
     certificate_ : calibrant.guarantees.Certificate

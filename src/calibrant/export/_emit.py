@@ -302,7 +302,7 @@ def _bayesian(model: BayesianTemperatureScaling, scores: Value) -> Value:
 
 
 def _affine_softmax(u: Value, coef: Any, intercept: Any) -> Value:
-    """Apply an affine function and a softmax. Vector coefficients are a diagonal matrix."""
+    """Apply an affine function and a softmax. Vector coefficients represent a diagonal matrix."""
     op, name = ("scale", "factor") if coef.ndim == 1 else ("affine", "coef")
     return u.apply(op, **{name: coef, "offset": intercept}).apply("softmax")
 
