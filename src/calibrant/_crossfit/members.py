@@ -51,8 +51,8 @@ def check_calibrator(calibrator: Any) -> Any:
 def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | None = None) -> Any:
     """Return an unfitted clone that is set up for scores of the type ``inputs``.
 
-    With more than two classes, a binary calibrator is extended one-vs-rest, and rows are
-    normalized.
+    With more than two classes, a binary calibrator is extended one-vs-rest, and each row
+    is divided by its sum.
     """
     member = clone(check_calibrator(calibrator))
     if isinstance(member, BaseBinaryCalibrator) and n_classes > 2:

@@ -1,7 +1,7 @@
 """Read dask arrays, whose chunks are checked and summed where they are stored.
 
-The user's scheduler computes the sum of each chunk, and adds the sums in pairs in row order. So the
-client receives a single sum.
+The user's scheduler computes the sum of each chunk, and adds the sums in pairs in row order. The
+client therefore receives a single sum.
 """
 
 from __future__ import annotations

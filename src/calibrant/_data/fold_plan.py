@@ -203,7 +203,7 @@ def plan_folds(
     one_fold: bool = False,
     by_runs: bool = False,
 ) -> FoldPlan:
-    """Assign the rows of a sample to folds: by content in memory, else by row number.
+    """Assign rows to folds by their content if they are in memory, else by their row number.
 
     ``one_fold`` evaluates only one of the folds, unless ``cv`` is a splitter. If rows are chunked,
     this fold has at most `MOST_HELD_OUT` rows. ``by_runs`` keeps consecutive chunked rows together.

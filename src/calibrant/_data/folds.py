@@ -2,8 +2,8 @@
 
 A weight of 2 is equivalent to duplicating the row, and a weight of 0 is equivalent to removing the
 row. The order of rows does not matter. Rows are therefore sorted by their content first. Then every
-copy is assigned to a fold at random. So a row with weight 3 may have weight 2 in one fold and
-weight 1 in another.
+copy is assigned to a fold at random. A row with weight 3 may therefore have weight 2 in one
+fold and weight 1 in another.
 """
 
 from __future__ import annotations

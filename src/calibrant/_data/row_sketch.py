@@ -46,7 +46,7 @@ def _factors(n_columns: int) -> Hashes:
 
 
 def sketch_rows(hashes: Hashes) -> str:
-    """Return the smallest distinct hashes as text. They are a random selection of distinct rows."""
+    """Return the smallest distinct hashes as text, as a random selection of distinct rows."""
     return np.unique(hashes)[:_N_HASHES].astype(">u4").tobytes().hex()
 
 

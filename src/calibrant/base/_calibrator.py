@@ -356,7 +356,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         dtype: Any = None,
         columns: tuple[Any, ...] = (),
     ) -> Any:
-        """Apply ``of_rows`` to blocks of scores, ``of_top`` to top scores, ``method`` to chunks.
+        """Apply ``of_rows`` to blocks of scores, ``of_top`` to top scores and ``method`` to chunks.
 
         Chunks are transformed when they are read. The result of a row has ``shape``, by default one
         number per class, and ``dtype``, by default that of the scores. ``columns`` contains

@@ -102,7 +102,7 @@ def check_n_columns(calibrator: Any, shape: tuple[int, ...]) -> None:
 
 
 def _check_names(reordered: Sequence[Any] | None, classes: AnyArray, X: ScoresLike) -> None:
-    """Raise if columns have no names, but named columns in `fit` were not in class order."""
+    """Raise if unnamed columns follow a fit to columns that were not in the class order."""
     if reordered is not None and len(np.shape(X)) == 2 and column_names(X) is None:
         raise ValueError(
             f"X has no column names, and the columns of the data frame in fit "
