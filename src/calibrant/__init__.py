@@ -4,17 +4,17 @@ Calibrate:
 
 - ``CalibratedClassifier`` wraps any scikit-learn classifier.
 - ``AutoCalibration``, ``TemperatureScaling``, ``StructuredScaling``, ``DirichletCalibration`` and
-  others calibrate scores that you already have. ``method("isotonic")`` returns a calibrator by
-  its name.
+  other calibrators transform scores that you already have. ``method("isotonic")`` returns a
+  calibrator by its name.
 
 Evaluate:
 
 - ``evaluate`` computes accuracy, proper scores and calibration errors, with ``by=`` per group.
-- ``evaluate_answers`` evaluates stated confidences of answers.
+- ``evaluate_answers`` evaluates the stated confidence of answers.
 - ``compare`` compares calibrators, and ``compare_models`` compares models.
 - ``MetricAccumulator`` evaluates data in batches.
-- ``flatten_predictions`` and ``map_scores`` prepare pixels and tokens. ``TopScores`` contains the
-  top classes of each row, and ``OptionScores`` contains questions with different
+- ``flatten_predictions`` and ``map_scores`` prepare predictions of pixels and tokens. ``TopScores``
+  contains the top classes of each row, and ``OptionScores`` contains questions with different
   numbers of options.
 
 Save calibrators with ``save`` and restore them with ``load``.
@@ -164,7 +164,7 @@ if not TYPE_CHECKING:  # a module __getattr__ would hide unknown names from type
 
 
 def _suggest(name: str) -> str | None:
-    """Return the nearest public name, or the full path of the same name in a subpackage."""
+    """Suggest the nearest public name, or the full path of a name that a subpackage contains."""
     # Imported here, because this import doubles the import time of the package.
     from difflib import get_close_matches
 

@@ -1,4 +1,4 @@
-"""Type aliases of all modules."""
+"""Type aliases that all modules share."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ class KnownError:
         Column codes of the true labels.
     errors : dict of name -> float
         True errors. ``"<notion>-l1"`` and ``"<notion>-l2"`` are the limits of the expected
-        calibration error with ``norm`` 1 and 2 for many rows and narrow bins, and ``"<notion>-ks"``
-        is the limit of the KS error.
+        calibration error with ``norm`` 1 and 2, for many rows and narrow bins. ``"<notion>-ks"`` is
+        the limit of the KS error.
 
     See Also
     --------
@@ -110,7 +110,7 @@ def digits_predictions(
     ----------
     model : {"naive_bayes", "forest", "boosting", "mlp", "logistic"}, default "naive_bayes"
         Naive Bayes is strongly overconfident. The forest is underconfident and predicts exact
-        zeros. The other classifiers are in between.
+        zeros. The calibration of the other classifiers is between these two extremes.
     digits : sequence of at least two of 0..9, optional
         Digits to include, for a problem with fewer classes. Each digit has about 180 images.
 
@@ -291,9 +291,9 @@ def noisy_simplex(
     + 1/2 + \dots + 1/K`, the errors are
 
     - confidence (L1 and KS): :math:`d (H_K - 1) / K`, because the mean of the largest entry is
-      :math:`H_K / K`;
-    - class-wise L1 (mean over classes): :math:`2 d (1 - 1/K)^K / K`;
-    - class-wise L2: :math:`d \sqrt{(K - 1) / (K + 1)} / K`;
+      :math:`H_K / K`.
+    - class-wise L1 (mean over classes): :math:`2 d (1 - 1/K)^K / K`.
+    - class-wise L2: :math:`d \sqrt{(K - 1) / (K + 1)} / K`.
     - ``"canonical-l2"``, the root mean square of the Euclidean gap: :math:`\sqrt K` times the
       class-wise L2 error.
 

@@ -1,11 +1,11 @@
-"""Fit the members of composite calibrators on some rows, and predict other rows.
+"""Fit the members of composite calibrators on some rows, and predict the held-out rows.
 
-This module does all cross-fitting. `fit_folds` fits a clone on the training rows of each fold of a
-`FoldPlan`. `proba_of` and `proba_blocks` predict the held-out rows.
+All cross-fitting of the package uses this module. `fit_folds` fits a clone on the training rows of
+each fold of a `FoldPlan`. `proba_of` and `proba_blocks` predict probabilities of the held-out rows.
 
 Calibrators of this package have the parameters ``inputs`` and ``classes``. Any other classifier
 with ``fit`` and ``predict_proba`` is also accepted. Such a classifier is fitted to probabilities
-and column codes. A class that was not in its training rows gets probability zero.
+and column codes. A class without training rows gets probability zero.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def check_calibrator(calibrator: Any) -> Any:
 
 
 def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | None = None) -> Any:
-    """Return an unfitted clone for this type of scores.
+    """Return an unfitted clone that is set up for scores of the type ``inputs``.
 
-    With more than two classes, a binary calibrator is extended one-vs-rest, and rows are
-    normalized.
+    With more than two classes, a binary calibrator is extended one-vs-rest, and each row
+    is divided by its sum.
     """
     member = clone(check_calibrator(calibrator))
     if isinstance(member, BaseBinaryCalibrator) and n_classes > 2:
@@ -64,7 +64,7 @@ def set_up(calibrator: Any, inputs: str, n_classes: int, classes: AnyArray | Non
 
 
 def fit_on(calibrator: Any, sample: Sample, inputs: str) -> Any:
-    """Fit a calibrator of `set_up` to a checked sample."""
+    """Fit a calibrator that was prepared by `set_up` to a checked sample."""
     if isinstance(calibrator, Calibrator):
         rows = sample.with_copies() if calibrator.counts_rows else sample
         return calibrator._fit_checked(rows)
@@ -74,7 +74,7 @@ def fit_on(calibrator: Any, sample: Sample, inputs: str) -> Any:
 
 
 def fit_clone(calibrator: Any, sample: Sample, inputs: str, like: Any = None) -> Any:
-    """Fit a clone of a calibrator of `set_up`. Iterations start at the optimum of ``like``."""
+    """Fit a clone of a calibrator from `set_up`. Iterations start at the optimum of ``like``."""
     member = clone(calibrator)
     if like is not None and isinstance(member, Calibrator):
         member._start_like(like)
@@ -84,7 +84,7 @@ def fit_clone(calibrator: Any, sample: Sample, inputs: str, like: Any = None) ->
 def fit_folds(
     calibrator: Any, plan: FoldPlan, inputs: str, start: Callable[[], None] | None = None
 ) -> list[Any]:
-    """Fit a calibrator of `set_up` once per fold, on the training rows of the fold.
+    """Fit a calibrator from `set_up` once per fold, on the training rows of the fold.
 
     ``start`` is called before each fit.
     """
@@ -106,8 +106,8 @@ def proba_of(
 ) -> FloatArray:
     """Predict float64 probabilities for validated scores, optionally only for ``rows``.
 
-    ``columns`` are other columns of the same rows, which few calibrators use. The function needs
-    little memory in addition to its output.
+    ``columns`` contains additional columns of these rows, such as groups. Only a few calibrators
+    use additional columns. The function needs little memory in addition to its output.
     """
     out = np.empty((len(scores) if rows is None else len(rows), scores.shape[1]))
     for part, proba in proba_blocks(fitted, scores, inputs, rows, columns):
@@ -122,7 +122,7 @@ def proba_blocks(
     rows: IntArray | None = None,
     columns: Sequence[AnyArray] = (),
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield probabilities of all rows, or of ``rows``, in blocks. Each block has its slice."""
+    """Yield probabilities of all rows, or of ``rows``, as pairs of a slice and its block."""
     n_rows = len(scores) if rows is None else len(rows)
     elements = _block_elements(fitted, n_rows * scores.shape[1])
     for part in row_blocks(n_rows, scores.shape[1], elements=elements):

@@ -31,8 +31,9 @@ class AnyCalibrator(Protocol):
 class ProperScore:
     """A proper score per row, its divergence, and its value for each possible true class.
 
-    ``of_block`` (m,) is the score. ``divergence`` (m,) is the expected cost of predicting q if p is
-    the true distribution. ``of_classes`` (m, K) is the score for each possible true class.
+    ``of_block`` (m,) is the score. ``divergence`` (m,) is the expected additional cost of
+    predicting q instead of p, if p is the true distribution. ``of_classes`` (m, K) is the score for
+    each possible true class.
     """
 
     of_block: Callable[[FloatArray, IntArray], FloatArray]
@@ -77,11 +78,11 @@ SCORES = {
 class PairedScores:
     """Scores of rows before and after recalibration, fold by fold, with the row weights.
 
-    A row with weight 2 may occur twice, held out by two folds. ``excess`` estimates how much better
-    the best calibrator of the family is than the calibrator that is fitted on all rows. The
-    estimate is a grouped jackknife: ``(J - 1) / J`` times the sum of the divergences of the J
-    calibrators from their mean. ``moments`` (2, m) are the first two moments of the gain of a row
-    if its label is drawn from the scores.
+    A row with weight 2 may occur twice, because two folds can hold out its copies. ``excess``
+    estimates how much better the best calibrator of the family is than the calibrator that is
+    fitted on all rows. The estimate is the grouped jackknife, ``(J - 1) / J`` times the sum of the
+    divergences of the J calibrators from their mean. ``moments`` (2, m) contains the mean and the
+    mean square of the gain of each row if its label is drawn from the scores.
     """
 
     before: FloatArray
@@ -99,7 +100,7 @@ class PairedScores:
 def _seed_of(rng: Rng) -> int:
     """Return a seed.
 
-    An int is returned unchanged, a generator is advanced, and None returns a new seed.
+    An int is returned unchanged, a generator draws the seed, and None draws a new seed.
     """
     if isinstance(rng, int | np.integer):
         return int(rng)
@@ -152,7 +153,7 @@ def paired_scores(
 ) -> PairedScores:
     """Score checked predictions before and after cross-fitted recalibration.
 
-    The default calibrator is that of `cross_fit`.
+    The default calibrator is the default of `cross_fit`.
     """
     rule = SCORES[check_option(score, "score", tuple(SCORES))]
     scores, y = data.scores, data.y
@@ -179,7 +180,7 @@ def _score_block(
     y: IntArray,
     inputs: str,
 ) -> FloatArray:
-    """Return scores before and after, excess and moments of the gain for some rows, (5, m).
+    """Return losses before and after, the excess and moments of the gain of rows, (5, m).
 
     ``number`` is the index of the calibrator that was fitted without these rows.
     """

@@ -34,7 +34,7 @@ Change = Callable[[ArraySample], ArraySample]
 
 
 class ChunkReader(NamedTuple):
-    """Turns chunks of a user's data into checked scores, column codes and weights.
+    """Converter of chunks of user data to checked scores, column codes and weights.
 
     ``is_trusted`` is set after a pass that checked all rows and changed none of them.
     """
@@ -108,7 +108,7 @@ def _check_same_classes(names: AnyArray, classes: LabelsLike | None, n_classes: 
 
 
 def _check_chunk_weight(weight: Any, n_rows: int, start: int) -> FloatArray:
-    """Return the weights of a chunk. All weights may be zero."""
+    """Return the weights of a chunk. A chunk may have only zero weights."""
     if weight is None or np.any(weight):
         return check_weight(weight, n_rows, first_row=start)
     return np.zeros(n_rows)

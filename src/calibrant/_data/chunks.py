@@ -14,8 +14,8 @@ from calibrant._typing import AnyArray
 class Chunk(NamedTuple):
     """Consecutive rows as the user passed them.
 
-    ``weight`` is None if rows have no weights. ``start`` is the number of the first row. ``groups``
-    contains the group columns if the caller requested them.
+    ``weight`` is None if the rows have no weights. ``start`` is the number of the first row.
+    ``groups`` contains the group columns if the caller requested them.
     """
 
     scores: Any
@@ -84,8 +84,8 @@ class ChunkedScores(ABC):
     ) -> Any:
         """Apply ``function`` to the scores of each chunk when the chunks are read.
 
-        ``shape`` is the shape of a result without its first axis. ``columns`` are other columns of
-        the same rows, which the function gets after the scores.
+        ``shape`` is the shape of a result without its first axis. ``columns`` contains additional
+        columns of the same rows, which are passed to the function after the scores.
         """
         return MappedScores(self, function, shape[0] if shape else 1, columns)
 

@@ -1,7 +1,7 @@
 """Read dask arrays, whose chunks are checked and summed where they are stored.
 
-The scheduler that the user chose computes sums chunk by chunk and adds them in pairs in row order.
-So the client receives a single sum.
+The user's scheduler computes the sum of each chunk, and adds the sums in pairs in row order. The
+client therefore receives a single sum.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DaskScores(ChunkedScores):
 
     @property
     def dtype(self) -> Any:
-        """Type of the scores."""
+        """Data type of the scores."""
         return self.rows.dtype
 
     @property
@@ -171,7 +171,7 @@ def as_dask(data: Any) -> Any:
 
 
 def as_dask_or_array(column: Any) -> Any:
-    """Return a dask column as a dask array, another column as a NumPy array, and None as None."""
+    """Return a dask column as a dask array, any other column as a NumPy array, and None as None."""
     if is_dask(column):
         return as_dask(column)
     return None if column is None else as_labels(column)

@@ -33,7 +33,7 @@ _RUN_LENGTH = 60
 class HeldOut(NamedTuple):
     """Held-out rows of a fold, in memory, with a group number per row.
 
-    A group can evaluate ensemble weights that were fitted on the other groups.
+    Ensemble weights that were fitted on some groups can be evaluated on the other groups.
     """
 
     fold: int
@@ -59,8 +59,8 @@ class FoldPlan(ABC):
     def rescored(self, score: Callable[[int, ArraySample], FloatArray]) -> Sample:
         """Return the rows with scores ``score(fold, rows)`` of the fold that holds them out.
 
-        The number of this fold is an additional column of the rows. If a single fold is evaluated,
-        its calibrator also scores the training rows, which have the number -1.
+        The number of this fold is stored as an additional column of the rows. If a single fold is
+        evaluated, its calibrator also scores the training rows, which have the number -1.
         """
 
     @property
@@ -107,13 +107,16 @@ class RowFolds(FoldPlan):
 def _rescored_columns(
     score: Callable[[int, ArraySample], FloatArray], number: int, rows: ArraySample
 ) -> tuple[AnyArray, ...]:
-    """Return the columns of a sample with new scores, and the number of a fold or -1."""
+    """Return the columns of a sample with new scores, followed by the fold number (or -1)."""
     _, *other_columns = rows.columns_of(np.arange(rows.shape[0]))
     return score(max(number, 0), rows), *other_columns, np.full(rows.shape[0], number)
 
 
 def _split_groups(rows: ArraySample) -> IntArray:
-    """Assign rows to groups by their content. A row with an integer weight is in one group."""
+    """Assign rows to groups by their content.
+
+    All copies of a row with an integer weight are in one group.
+    """
     group = np.zeros(len(rows.y), dtype=np.intp)
     folds = as_folds(N_GROUPS, np.asarray(rows.u), rows.y, rows.weight, None)
     for number, fold in enumerate(folds):
@@ -200,7 +203,7 @@ def plan_folds(
     one_fold: bool = False,
     by_runs: bool = False,
 ) -> FoldPlan:
-    """Plan the folds of a sample: by content if its rows are in memory, else by row number.
+    """Assign rows to folds by their content if they are in memory, else by their row number.
 
     ``one_fold`` evaluates only one of the folds, unless ``cv`` is a splitter. If rows are chunked,
     this fold has at most `MOST_HELD_OUT` rows. ``by_runs`` keeps consecutive chunked rows together.

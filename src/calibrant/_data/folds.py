@@ -1,8 +1,9 @@
 """Folds that depend on the content of rows, but not on their order and representation.
 
-A weight of 2 is equivalent to duplicating the row, a weight of 0 to removing it, and the order of
-rows does not matter. Rows are therefore sorted by their content first. Then every copy is assigned
-to a fold at random. So a row with weight 3 may have weight 2 in one fold and weight 1 in another.
+A weight of 2 is equivalent to duplicating the row, and a weight of 0 is equivalent to removing the
+row. The order of rows does not matter. Rows are therefore sorted by their content first. Then every
+copy is assigned to a fold at random. A row with weight 3 may therefore have weight 2 in one
+fold and weight 1 in another.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def as_folds(
 
     If ``cv`` is an integer or None, rows or whole ``groups`` are assigned to folds at random.
     ``random_state=None`` means seed 0. ``cv=None`` chooses the number of folds by the number of
-    rows. A splitter gets the groups. Folds without training rows or without held-out rows are
-    removed, so a single row has no folds.
+    rows. The groups are passed to the splitter if ``cv`` is a splitter. Folds without training rows
+    or without held-out rows are removed, so a single row has no folds.
     """
     seed = as_seed(random_state) or 0
     if isinstance(cv, int | np.integer) or cv is None:
@@ -88,8 +89,8 @@ def as_folds(
 def folds_for(n_samples: float) -> int:
     """Default number of folds: 5, or 20 for fewer than 100 rows.
 
-    If rows are few, a fit to four fifths of the rows is much worse than a fit to all rows. Fits to
-    few rows are cheap, so more folds cost little.
+    If there are few rows, a fit to four fifths of the rows is much worse than a fit to all rows.
+    Fits to a few rows are cheap, so more folds cost little.
     """
     return 20 if n_samples < FEW_ROWS else 5
 

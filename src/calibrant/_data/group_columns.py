@@ -155,7 +155,7 @@ def _names_in_chunk(chunk: Any) -> list[tuple[set[str], ...]]:
 
 
 def _distinct_names(column: AnyArray) -> tuple[list[str | None], IntArray]:
-    """Return the names of the distinct values of a column, and the place of each row.
+    """Return the names of the distinct values of a column, and the position of each row's value.
 
     The name of a missing value is None.
     """

@@ -48,7 +48,7 @@ class MultilabelSample(ArraySample):
 def is_multilabel(y: LabelsLike, scores: ScoresLike) -> bool:
     """Return whether labels are a table of zeros and ones with the shape of the scores.
 
-    One-hot labels represent classes, so the validation asks for class numbers instead.
+    The result is False for one-hot labels, because the validation asks for class numbers instead.
     """
     labels = as_array(y)
     if labels.ndim != 2 or labels.shape[1] < 2 or labels.dtype.kind not in "buif":

@@ -38,9 +38,9 @@ def as_sample(
 ) -> tuple[Sample, AnyArray]:
     """Make a sample of scores, labels and weights of the same rows.
 
-    Arrays are checked immediately, and chunks when they are first read. Every fit and every metric
-    calls this function first. ``columns`` are other columns of the same rows, which the sample
-    keeps. Labels of shape (n, K) are accepted if ``multilabel`` is true.
+    Arrays are checked immediately, and chunks are checked when they are first read. Every fit and
+    every metric calls this function first. ``columns`` contains additional columns of the same
+    rows, which the sample stores. Labels of shape (n, K) are accepted if ``multilabel`` is true.
     """
     if isinstance(scores, TopScores):
         return as_top_sample(y, scores, sample_weight, classes), scores.names_with(classes)

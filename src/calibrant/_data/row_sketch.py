@@ -36,18 +36,22 @@ def row_hashes(scores: FloatArray) -> Hashes:
 
 @cache
 def _factors(n_columns: int) -> Hashes:
-    """Odd factors, which lose no bits. They differ by column, so the order of columns matters."""
+    """Return an odd factor per column.
+
+    A product with an odd factor is invertible and loses no bits. The factors differ by column, so
+    the order of columns matters.
+    """
     halves = np.random.default_rng(0).integers(2**31, size=n_columns, dtype=np.uint32)
     return 2 * halves + np.uint32(1)
 
 
 def sketch_rows(hashes: Hashes) -> str:
-    """Return the smallest distinct hashes as text, which represent random distinct rows."""
+    """Return the smallest distinct hashes as text, as a random selection of distinct rows."""
     return np.unique(hashes)[:_N_HASHES].astype(">u4").tobytes().hex()
 
 
 def contains_rows(sketch: str, hashes: Hashes) -> bool:
-    """Return whether data with these ``hashes`` contain a relevant share of a sketch."""
+    """Return whether ``hashes`` of data contain a relevant share of the hashes in a sketch."""
     sketch_hashes = np.frombuffer(bytes.fromhex(sketch), dtype=">u4")
     if not sketch_hashes.size or not len(hashes):
         return False

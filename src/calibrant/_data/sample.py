@@ -1,9 +1,9 @@
 """Samples are scores, column codes and weights of rows, in memory or in chunks.
 
-All fits and metrics work on a `Sample`. Its rows come in chunks, each of which is in memory while
-it is processed. An array or a memory map is one chunk (`ArraySample`). A dask array or a file has
-many chunks (`ChunkedSample`). A sum over rows is a function of a chunk or of a block of rows, so
-the same code works for all kinds of data.
+All fits and metrics work on a `Sample`. The rows of a `Sample` come in chunks, each of which is in
+memory while it is processed. An array or a memory map is one chunk (`ArraySample`). A dask array or
+a file has many chunks (`ChunkedSample`). Sums over rows are written as functions of a chunk or of a
+block of rows, so the same code works for all kinds of data.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def summary_places(n_rows: int, n_columns: int) -> IntArray:
 
 
 class PickedRows:
-    """Select rows of an array, which are copied when they are needed."""
+    """Select rows of an array, and copy the rows only when they are needed."""
 
     def __init__(self, u: Rows, places: IntArray) -> None:
         self.u, self.places = u, places
@@ -143,7 +143,7 @@ class Sample(ABC):
     @property
     @abstractmethod
     def class_rows(self) -> list[tuple[int, IntArray]]:
-        """First row of each chunk, and its number of rows per class, (K,).
+        """Number of the first row of each chunk, and the rows per class of the chunk, (K,).
 
         Only rows with positive weight are counted.
         """
@@ -221,7 +221,7 @@ class Sample(ABC):
         return ""
 
     def kept_rows(self, most: int | None) -> int | None:
-        """Return how many rows may be kept in memory, at most ``most`` for data in memory."""
+        """Return how many rows may be kept in memory (``most`` for data that are in memory)."""
         return most
 
     def block_store(self) -> dict[int, Any] | None:
@@ -263,7 +263,7 @@ class Sample(ABC):
     def effective(self) -> Sample:
         """Return the same rows with weights that sum to the effective number of rows (Kish).
 
-        Equal weights become one.
+        If all weights are equal, each weight becomes one.
         """
         if not self.is_weighted:
             return self
@@ -271,7 +271,7 @@ class Sample(ABC):
         return self.map(partial(_divide_weight, squares / self.total))
 
     def countable(self) -> Sample:
-        """Return the same rows with weights that can be numbers of copies, as fits need them.
+        """Return the same rows with weights that fits can treat as numbers of copies.
 
         Methods with a prior, smoothing, bins or folds count rows. Weights that sum to less than
         two, or that are not integers and sum to more than twice the number of rows, are importance
@@ -510,7 +510,7 @@ def _squared_weights(chunk: ArraySample) -> float:
 def _taken_rows(
     starts: dict[int, int], places: IntArray, chunk: ArraySample
 ) -> list[tuple[AnyArray, ...]]:
-    """Scores, codes, weights and columns of the rows of a chunk that are among ``places``."""
+    """Scores, codes, weights and columns of those rows of a chunk that are among ``places``."""
     rows, first = np.flatnonzero(chunk.weight), starts[chunk.start]
     positions = places[(places >= first) & (places < first + len(rows))] - first
     return [chunk.columns_of(rows[positions])]

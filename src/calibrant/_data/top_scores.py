@@ -26,24 +26,25 @@ class TopScores:
     r"""Log-probabilities of the top m of K classes of each row, for example of tokens.
 
     Pass `TopScores` in place of an (n, K) array to `TemperatureScaling`, `evaluate` and
-    `metrics.log_loss_bounds`. `MulticlassToBinary` and metrics with a notion about ranks also
-    accept `TopScores`.
+    `metrics.log_loss_bounds`. `MulticlassToBinary` and metrics accept `TopScores` if their
+    ``notion`` depends only on the top classes, such as "confidence".
 
     Parameters
     ----------
     labels : array-like of shape (n, m)
-        The top m classes of each row, without duplicates. Labels are column numbers 0 .. K - 1, or
-        names if you pass ``classes``. Each row is sorted by decreasing log-probability, and ties by
-        column.
+        The top m classes of each row, without duplicates. Labels are column numbers from 0
+        to K - 1, or names if you pass ``classes``. Each row is sorted by decreasing
+        log-probability, and ties by column.
     log_proba : array-like of shape (n, m)
-        Log-probabilities of these classes.
+        Log-probabilities of the top m classes.
     n_classes : int, optional
-        Number of all classes K, such as the size of the vocabulary. Not needed with ``classes``.
+        Number of all classes K, such as the size of the vocabulary. This argument is not needed if
+        you pass ``classes``.
     rest : "complement", "unknown" or array-like of shape (n,)
         Tail mass, which is the total probability of the other K - m classes. ``"complement"`` means
-        one minus the sum of the top m. An array is the logarithm of the tail mass, for cases in
-        which subtraction from one would lose digits. ``"unknown"`` means that ``log_proba`` is
-        known up to a constant per row, such as logits, or probabilities of the m classes alone.
+        one minus the sum of the top m. Pass an array with the logarithm of the tail mass if
+        subtraction from one would lose digits. ``"unknown"`` means that ``log_proba`` is known only
+        up to a constant per row, as for logits or for probabilities of the m classes alone.
     classes : array-like of shape (K,), optional
         Names of all classes.
 
@@ -52,7 +53,7 @@ class TopScores:
     labels : ndarray of shape (n, m)
         Column numbers of the top m classes, most probable first.
     log_proba : ndarray of shape (n, m)
-        Log-probabilities of these columns.
+        Log-probabilities of the top m classes, in the order of ``labels``.
     log_rest : ndarray of shape (n,) or None
         Logarithm of the tail mass, or None if the tail mass is unknown.
     n_classes : int
@@ -151,7 +152,7 @@ class TopScores:
 
     @property
     def rest(self) -> FloatArray:
-        """Tail mass, (n,): the total probability of the other classes."""
+        """Tail mass (total probability of the other K - m classes), (n,)."""
         return np.exp(self.require_rest("The tail mass"))
 
     def names_with(self, classes: LabelsLike | None) -> AnyArray:
@@ -182,9 +183,10 @@ class TopScores:
 
 
 class TopSample(Sample):
-    """Checked top scores with column codes, weights, and the place of the true class in each row.
+    """Checked top scores with column codes, weights, and the rank of the true class in each row.
 
-    Only binary problems about ranks are possible. Sums over whole rows raise an error.
+    Only binary problems about the ranks of classes are possible. Sums over whole rows raise an
+    error.
     """
 
     def __init__(self, top: TopScores, y: IntArray, weight: FloatArray) -> None:

@@ -48,8 +48,8 @@ _COMPILED = "calibrant._kernels._numba"
 def kernel(name: str, n_elements: int) -> Any:
     """Return a function of `_numpy`, or its compiled counterpart for a loop over many elements.
 
-    Compiled functions need numba. If the environment variable ``CALIBRANT_FAST`` is 0, they are
-    never used. If it is 1, they are always used.
+    Compiled functions need numba. If the environment variable ``CALIBRANT_FAST`` is 0, compiled
+    functions are never used. If the variable is 1, compiled functions are always used.
     """
     setting = os.environ.get("CALIBRANT_FAST")
     least = WORTH_CALL if _COMPILED in sys.modules else WORTH_IMPORT

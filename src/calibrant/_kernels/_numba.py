@@ -1,9 +1,9 @@
 """Compiled versions of functions of `_numpy`, with differences of at most 1e-12.
 
-numba calls a library function for each exponential. The exponential here is a polynomial that the
-compiler can vectorize: ``exp(t) = 2^n exp(r)``, where n is the integer nearest to ``t / log 2`` and
-``|r| <= log(2) / 2``. Adding a large constant rounds to n, which is then in the low bits of the
-sum.
+numba calls a library function for each exponential, which prevents vectorization. The exponential
+of this module is a polynomial that the compiler can vectorize: ``exp(t) = 2^n exp(r)``, where n is
+the integer nearest to ``t / log 2`` and ``|r| <= log(2) / 2``. Adding a large constant to
+``t / log 2`` rounds to n, so the low bits of the sum contain n.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _compiled: Any = njit(cache=True, nogil=True, error_model="numpy")
 # which would break the rounding trick above.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})  # type: ignore[untyped-decorator]
 def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-def]
-    """Compute ``exp(scale x)`` of moderate numbers.
+    """Compute ``exp(scale x)`` for numbers x of moderate size.
 
     ``near``, ``bits`` and ``power`` are views of one buffer, as floats, integers and floats. The
     views are separate arguments, so the compiler can vectorize each loop.
@@ -70,7 +70,7 @@ def _exponentials(x, scale, out, near, bits, power):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)  # type: ignore[untyped-decorator]
 def _row_sums(e, x, first, n_columns, sums):  # type: ignore[no-untyped-def]
-    """Sum e, e x, e x^2 and e x^3 over each row of a chunk."""
+    """Sum e, e x, e x^2 and e x^3 over each row of a chunk, for the exponentials e."""
     # Slice each row first, because numba does not vectorize loops whose index might be negative.
     for i in range(e.size // n_columns):
         odds = e[i * n_columns : (i + 1) * n_columns]
@@ -175,8 +175,9 @@ def _mixed_bits(z):  # type: ignore[no-untyped-def]
 def _byte_counts(cells, threshold, others, first, key, shift, counts):  # type: ignore[no-untyped-def]
     """Count the cells that are drawn from each row.
 
-    Rows are the outer loop, so the tables of a row and the counts of its few likely cells stay in
-    the cache. Open draws are also counted in the last cell, which is faster than a branch.
+    The outer loop is over rows, so the tables of a row and the counts of its few likely cells stay
+    in the cache. A byte that does not determine the cell (an open draw) is also counted in the last
+    cell, because a branch would be slower.
     """
     n_rows, n_draws = first.shape
     is_open = len(counts) - 1

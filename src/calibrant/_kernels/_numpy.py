@@ -188,9 +188,10 @@ ByteDraws: TypeAlias = tuple[tuple[AnyArray, AnyArray, AnyArray], AnyArray, int]
 def byte_counts(draws: Iterable[ByteDraws], size: int, n_cells: int) -> AnyArray:
     """Draw a cell from each row, ``size`` times, and count the draws of cells, (size, n_cells).
 
-    Rows come in chunks. The tables of a chunk are `byte_tables` of `calibrant.inference`, with
-    cells in place of columns, and ``n_cells`` for bytes that leave a draw open. Most draws are a
-    lookup of one random byte (n, size). An open draw uses the alias tables and a random number
+    The draws of each chunk of rows are passed as tables, bytes and a key. The tables are
+    `byte_tables` of `calibrant.inference`, with cells in place of columns. The entry ``n_cells``
+    marks a byte that does not determine the cell (an open draw). For most draws, one random byte
+    (n, size) selects the cell in a table. An open draw uses the alias tables and a random number
     that depends on its position and the key of the chunk.
     """
     counts = np.zeros((size, n_cells), dtype=np.int32)
@@ -212,7 +213,8 @@ def mixed_bits(key: int, place: AnyArray) -> AnyArray:
     """Return a random 32-bit number for each place.
 
     The number is the upper half of the number of SplitMix64 (doi:10.1145/2714064.2660195) after
-    ``place`` steps from the state ``key``. So each number can be computed without earlier numbers.
+    ``place`` steps from the state ``key``. Each number can therefore be computed without the
+    earlier numbers.
     """
     z = place.astype(np.uint64) * np.uint64(MIX_STEP) + np.uint64(key)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_FIRST)

@@ -64,7 +64,7 @@ def row_blocks(n_rows: int, n_columns: int, *, elements: int | None = None) -> I
 
 
 def n_threads() -> int:
-    """Return the number of threads: ``CALIBRANT_NUM_THREADS``, or the number of available cores."""
+    """Return ``CALIBRANT_NUM_THREADS`` if it is set, otherwise the number of available cores."""
     setting = os.environ.get("CALIBRANT_NUM_THREADS")
     if setting is not None:
         return max(1, int(setting))
@@ -149,7 +149,7 @@ def map_in_order(
 ) -> Iterator[Sum]:
     """Yield results in the order of the items.
 
-    At most ``ahead`` results wait, which bounds the memory.
+    At most ``ahead`` results are stored before they are yielded, which bounds the memory.
     """
     queue: deque[Any] = deque()
     for item in items:

@@ -65,14 +65,14 @@ def ones(size: int, dtype: np.dtype[Any] | None = None) -> FloatArray:
 
 
 def weighted_sum(weight: FloatArray, values: FloatArray) -> float:
-    """Return ``sum_i w_i x_i``. Equal weights (a stride-0 array) are a factor of the sum."""
+    """Return ``sum_i w_i x_i``. For equal weights (a stride-0 array), only one weight is read."""
     if weight.strides == (0,) and weight.size:
         return float(weight[0] * np.add.reduce(values))
     return float(weight @ values)
 
 
 def total_weight(weight: FloatArray) -> float:
-    """Return ``sum_i w_i``. Equal weights (a stride-0 array) are not read."""
+    """Return ``sum_i w_i``. For equal weights (a stride-0 array), only one weight is read."""
     if weight.strides == (0,) and weight.size:
         return float(weight[0]) * weight.size
     return float(weight.sum())
@@ -82,7 +82,7 @@ def effective_weights(weight: FloatArray) -> FloatArray:
     """Rescale weights to sum to the effective number of rows, ``(sum w)^2 / sum w^2`` (Kish 1965).
 
     The mean over weighted rows has about the variance of a mean over this number of unweighted
-    rows. Equal weights become one.
+    rows. If all weights are equal, each weight becomes one.
     """
     if is_unit(weight):
         return weight
@@ -91,12 +91,15 @@ def effective_weights(weight: FloatArray) -> FloatArray:
 
 
 def is_unit(weight: FloatArray) -> bool:
-    """Return whether all weights are one. Default weights (a stride-0 array) are not read."""
+    """Return whether all weights are one. For equal weights (stride 0), only one weight is read."""
     return bool(weight[0] == 1.0 if weight.strides == (0,) and weight.size else (weight == 1).all())
 
 
 def class_sums(y: IntArray, weight: FloatArray, n_classes: int) -> FloatArray:
-    """Sum the weights of each class, (K,). Equal weights (a stride-0 array) are not read."""
+    """Sum the weights of each class, (K,).
+
+    For equal weights (stride 0), only one weight is read.
+    """
     if weight.strides == (0,) and weight.size:
         return np.bincount(y, minlength=n_classes) * weight[0]
     return np.bincount(y, weight, minlength=n_classes)
@@ -188,7 +191,7 @@ def finite_logits(logits: FloatArray, eps: float = EPS) -> FloatArray:
 
 
 def centered(logits: FloatArray, eps: float = EPS) -> FloatArray:
-    """Subtract the row mean from finite logits, which removes an added constant."""
+    """Subtract the row mean from finite logits, which removes a constant added to the row."""
     out = finite_logits(logits, eps)
     if not _has_absent(logits):
         return out - (row_sum(out) / out.shape[1])[:, None]
@@ -228,7 +231,7 @@ def uniform_proba(scores: FloatArray) -> FloatArray:
 
 
 def score_logits(scores: FloatArray, inputs: str) -> FloatArray:
-    """Logits of scores, with the floor of the log-loss: log-probabilities, or centered logits."""
+    """Logits of scores: log-probabilities with the floor of the log-loss, or centered logits."""
     return log_clipped(scores, EPS) if inputs == "proba" else centered(scores)
 
 

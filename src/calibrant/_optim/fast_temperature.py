@@ -1,13 +1,13 @@
-r"""Fast sums over rows for the temperature.
+r"""Fast sums over rows, which determine the temperature.
 
 Exponentials take most of the time of a pass. The sums of powers of the scores,
 
 .. math:: \sum_k e^{\beta u_k} u_k^j, \qquad j = 0, 1, 2, 3,
 
 need one exponential per score and no row maximum. The sums determine the mean, the variance and the
-third central moment of a row. The sums fail if exponentials overflow or underflow, or if the
-variance is a small difference of large numbers. In such a block, the row maximum is subtracted
-first.
+third central moment of a row. The sums are inaccurate if exponentials overflow or underflow, or if
+the variance is a small difference of large numbers. In such a block, the row maximum is subtracted
+before the exponentials are computed.
 """
 
 from __future__ import annotations

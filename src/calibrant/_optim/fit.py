@@ -51,10 +51,10 @@ HELD = 1e-3
 def _hold_missing(
     penalty: QuadraticPenalty, start: FloatArray, is_seen: BoolArray
 ) -> QuadraticPenalty:
-    """Add a penalty on the unpenalized factors of classes without rows, for a diagonal function.
+    """For a diagonal function, penalize the unpenalized factors of classes without rows.
 
-    The intercept alone makes such a class improbable. No row determines the factor of the class,
-    and an arbitrary factor could make the class likely on new rows.
+    The intercept alone makes a class without rows improbable. No row determines the factor of the
+    class, and an arbitrary factor could make the class likely on new rows.
     """
     is_held = np.stack([~is_seen, np.zeros_like(is_seen)]) & (penalty.curvature == 0)
     return QuadraticPenalty(
@@ -65,8 +65,9 @@ def _hold_missing(
 def _best_start(objective: Objective, sample: Sample) -> FloatArray:
     """Return the better start of the identity and the identity divided by the best temperature.
 
-    At the best temperature, the curvature is positive for logits of any size. Data that are not in
-    memory start at the best temperature, because a comparison would need additional passes.
+    At the best temperature, the curvature is positive for logits of any size. If the data are not
+    in memory, the search starts at the best temperature, because a comparison would need additional
+    passes.
     """
     identity = objective.map.identity()
     beta = np.exp(find_log_beta(sample).parameters[0])

@@ -90,8 +90,8 @@ def fit_effects(
     """Return the effects of all groups, (groups, effects).
 
     The scores of the sample are logits, and its first column contains the cell of each row. Rows of
-    a chunk are sorted by cell. ``strength`` (groups,) is the penalty of each group. The fit starts
-    at the effects ``start``, and ends when a step reduces the mean log-loss by less than
+    each chunk must be sorted by cell. ``strength`` (groups,) is the penalty of each group. The fit
+    starts at the effects ``start``, and ends when a step reduces the mean log-loss by less than
     ``tolerance``.
     """
     shape = cells.shape[1], cells.n_effects(sample.n_columns)
@@ -122,7 +122,7 @@ def _penalty(strength: FloatArray, effects: FloatArray) -> float:
 
 
 class _Derivatives(NamedTuple):
-    """Log-loss of all rows, their weight, and gradient and Hessian of the loss of each cell."""
+    """Log-loss and weight of all rows, and the gradient and Hessian of the loss of each cell."""
 
     loss: float
     weight: float

@@ -54,9 +54,9 @@ def fit_logistic(
     The parameters are the d coefficients and the intercept of ``eta``, (d + 1,). The intercept is
     last, and 0 if ``intercept`` is False. ``columns`` has shape (m, d), and d may be 0. The
     ``target`` t is in [0, 1]. Columns are standardized first. The search starts at 0, or at the
-    optimum of a subsample for large data. So a direction that the data do not determine (a constant
-    column) keeps the coefficient 0. Each of a few passes takes O(m d) time, and the memory is
-    O(m d).
+    optimum of a subsample for large data. A direction that the data do not determine (a constant
+    column) therefore keeps the coefficient 0. Each of a few passes takes O(m d) time, and the
+    memory is O(m d).
     """
     claim_columns = [column[None] for column in columns.T]
     return fit_logistics(claim_columns, target[None], weight, intercept=intercept)[0]
@@ -254,7 +254,7 @@ class _Problem(NamedTuple):
 
 
 def _improve(start: FloatArray, claims: IntArray, problem: _Problem) -> None:
-    """Replace the starts of claims by the optimum of a similar problem, if that fit converged."""
+    """Replace the starts of claims by the optimum of a similar problem, if its fit converged."""
     solutions = _newton(problem, start[claims], _WARM_DECREMENT, with_loss=False)
     for claim, solution in zip(claims, solutions, strict=True):
         start[claim] = solution.parameters if solution.converged else start[claim]

@@ -1,14 +1,15 @@
 r"""Functions from log scores ``u`` of shape (m, K) to logits ``s`` of shape (m, K).
 
-The functions are linear in their parameters. A second-order solver for the log-loss of
+All of these functions are linear in their parameters. A second-order solver for the log-loss of
 :math:`p = \mathrm{softmax}(s)` needs only two operations. ``apply`` turns parameters into logits.
-Its transpose ``pullback`` turns a gradient with respect to logits into a gradient with respect to
-parameters. ``curvature`` and ``blocks`` are sums over rows of
+The transpose ``pullback`` of this operation turns a gradient with respect to logits into a gradient
+with respect to parameters. ``curvature`` and ``blocks`` are sums over rows of
 
 .. math:: w_i\, (\mathrm{diag}(p_i) - p_i p_i^\top) \otimes x_i x_i^\top
 
 and are computed by matrix products. ``curvature`` is the whole Hessian, for few parameters.
-``blocks`` are its diagonal blocks, which precondition conjugate gradients for many parameters.
+``blocks`` are the diagonal blocks of the Hessian, which precondition conjugate gradients for many
+parameters.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class ScoreMap(Protocol):
     def blocks(self, p: FloatArray, u: FloatArray, weight: FloatArray) -> Blocks: ...
     def block_solve(self, blocks: Blocks, diagonal: FloatArray) -> Solve: ...
     def gauge(self) -> tuple[int, FloatArray]:
-        """Return the axis along which a constant changes no probability, and a mask of its lines.
+        """Return the axis along which adding a constant changes no probability, and a mask.
 
         The mask is 1 for the lines of parameters to which a constant may be added.
         """
@@ -184,8 +185,8 @@ class AffineMap:
         """Sum over rows of the diagonal block of each class, (K, K + 1, K + 1).
 
         K blocks need K^3 numbers. For more than ``BLOCK_CLASSES`` classes, the block of class k is
-        approximated by the share a_k / sum(a) of the sum of all blocks. This approximation needs
-        only the sum, (K + 1, K + 1), and a, (K,).
+        approximated by the sum of all blocks times the share a_k / sum(a). This approximation needs
+        only the sum of all blocks, (K + 1, K + 1), and a, (K,).
         """
         x = self.features(u)
         a = (p * (1.0 - p) * weight[:, None]).astype(u.dtype)

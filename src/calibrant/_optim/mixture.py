@@ -2,9 +2,10 @@ r"""Weights of a mixture of predictions that minimize the log-loss.
 
 If :math:`\sum_i c_i = 1`, the minimum of :math:`-\sum_i c_i \log (P w)_i` over the simplex does not
 change if :math:`\sum_j w_j` is added and only :math:`w \ge 0` is required. Newton steps
-solve the problem. Their quadratic models are non-negative least-squares problems (Kim, Carbonetto,
-Stephens and Anitescu 2020, arXiv:1806.01412). About a dozen steps are enough. Expectation
-maximization needs thousands, because its convergence is sublinear at the boundary.
+solve the problem. The quadratic models of these steps are non-negative least-squares problems (Kim,
+Carbonetto, Stephens and Anitescu 2020, arXiv:1806.01412). Newton's method needs about a dozen
+steps. Expectation maximization needs thousands of steps, because its convergence is sublinear at
+the boundary.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def mixture_weights(
     ``likelihood`` (n, J) contains the probability of the true label under each member. The search
     starts at ``start``, such as the weights of similar rows, or at equal weights. The optimality
     condition is that the mean of ``P_ij / (P w)_i`` does not exceed one for any member. The search
-    ends when this condition holds up to 1e-10, or up to 1e-8 if rounding prevents further progress.
+    ends when this condition holds up to 1e-10, or up to 1e-8 if rounding errors prevent further
+    progress.
     """
     if start is None and likelihood.size >= READ_BLOCK:
         solution = _search_blocks(likelihood, np.asarray(weight))

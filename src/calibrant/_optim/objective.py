@@ -36,7 +36,7 @@ diagonal blocks are cheaper than the whole Hessian."""
 
 
 def _is_dense(score_map: ScoreMap, n_rows: int, pass_cost: float) -> bool:
-    """Return whether to compute the whole Hessian, which replaces one pass per product."""
+    """Return whether to compute the whole Hessian in one pass, instead of one pass per product."""
     size = score_map.shape[0] * score_map.shape[1]
     is_matrix = score_map.shape[0] > 2
     if is_matrix and n_rows >= MATRIX_ROWS and size > MATRIX_PARAMETERS * pass_cost:
@@ -48,9 +48,10 @@ class Objective:
     """Value, gradient and curvature of the mean penalized log-loss at given parameters.
 
     The objective needs memory for a block and for arrays of the size of the parameters. For data of
-    at most ``WORK_MEMORY`` elements, it also keeps the probabilities of the last point and a
-    single-precision copy of the data. Problems with many parameters use the copy for products.
-    Errors of 1e-7 only slow down conjugate gradients, which correct themselves.
+    at most ``WORK_MEMORY`` elements, the objective also keeps the probabilities of the last point
+    and a single-precision copy of the data. Problems with many parameters use the copy for
+    products. Errors of 1e-7 in the products only slow down the search, because gradients are
+    computed in double precision.
     """
 
     def __init__(
@@ -248,7 +249,8 @@ class Objective:
     ) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
         """Probabilities, scores and weights of evenly spaced rows of a block.
 
-        The result is a list, because the sum of lists over blocks is a list of all blocks.
+        The result is a list, because the sum of the lists of all blocks is then a list of all
+        blocks.
         """
         u, p = self._proba_block(theta, block)
         rows = slice(-block.start % step, None, step)

@@ -30,7 +30,7 @@ class QuadraticPenalty:
 def _affine(
     diagonal: float, off_diagonal: float, intercept: float, center: FloatArray, n_classes: int
 ) -> QuadraticPenalty:
-    """A penalty of affine parameters ``[W | b]``, (K, K + 1), with one weight for each group."""
+    """A penalty of affine parameters ``[W | b]``, (K, K + 1), with a weight per parameter group."""
     curvature = np.full((n_classes, n_classes + 1), off_diagonal)
     np.fill_diagonal(curvature, diagonal)
     curvature[:, -1] = intercept

@@ -112,7 +112,7 @@ def minimize_by_newton(derivatives: Callable[[float], Derivatives]) -> Solution:
 
 
 def name_cause(solution: Solution) -> Solution:
-    """Set the outcome if the search ended at an end of its interval.
+    """Set the outcome of a search that ended at an end of its interval.
 
     At the upper end, the labels are separated. At the lower end, the scores are uninformative.
     """

@@ -1,9 +1,9 @@
 r"""The posterior of the logarithm of a temperature, as a few temperatures with weights.
 
-The log-likelihood of :math:`\mathrm{softmax}(u / T)` is smooth in :math:`g = \log T`. Its value and
-two derivatives at some of the `KNOTS` define a piecewise quintic interpolation. The prior is added
-on a fine grid, and Gauss quadrature reduces the posterior to a few points with the same first
-moments.
+The log-likelihood of :math:`\mathrm{softmax}(u / T)` is smooth in :math:`g = \log T`. The value and
+two derivatives of the log-likelihood at some of the `KNOTS` define a piecewise quintic
+interpolation. The prior is added on a fine grid, and Gauss quadrature reduces the posterior to a
+few points with the same first moments.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def _log_likelihood(
 ) -> scipy.interpolate.BPoly:
     """Return the log-likelihood as a function of log T, in the region of the posterior mass.
 
-    The likelihood has one maximum, because the log-loss is convex in 1/T. So a knot is useless if
-    it lies beyond another knot at which the posterior is negligible. Knots are added in four
-    passes, each of which halves the distance between knots. For many rows, 11 of 33 knots are
+    The likelihood has one maximum, because the log-loss is convex in 1/T. A knot is therefore
+    useless if it lies beyond another knot at which the posterior is negligible. Knots are added in
+    four passes, each of which halves the distance between knots. For many rows, 11 of 33 knots are
     enough.
     """
     values: dict[int, FloatArray] = {}

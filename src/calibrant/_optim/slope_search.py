@@ -7,8 +7,9 @@ zero. The error of the predicted root r is about
 
 .. math:: |r - t|^m\, |r - t'|^{m'} / (m + m')^2 .
 
-This is the remainder of the interpolation. Its denominator is an empirical estimate for log-losses
-as functions of :math:`\log \beta`. A bracket limits the step if the prediction is bad.
+The error estimate is the remainder of the interpolation. The denominator of the error estimate was
+determined empirically for log-losses as functions of :math:`\log \beta`. A bracket limits the step
+if the prediction is bad.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class Point(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The solution, and the last evaluated point. The solution is usually a step further."""
+    """The solution, and the last evaluated point.
+
+    The solution is usually one step beyond the last evaluated point.
+    """
 
     solution: Solution
     point: Point
@@ -81,8 +85,8 @@ def _solution(t: float, value: float, n_iter: int, curvature: float) -> Solution
 def interpolate_slope(point: Point, before: Point | None) -> list[float]:
     """Taylor coefficients at ``point`` of a polynomial that interpolates the slope at two points.
 
-    The first coefficients are those of ``point``. The others follow from the slope and the
-    derivatives at ``before``.
+    The first coefficients are determined by the slope and the derivatives at ``point``. The other
+    coefficients follow from the slope and the derivatives at ``before``.
     """
     terms = _taylor(point.slopes)
     if before is None:
@@ -149,7 +153,7 @@ def _root_error(root: float, point: Point, before: Point | None) -> float:
 
 
 def _safe_step(t: float, step: float, low: float, high: float) -> float:
-    """Return the step if it stays inside the bracket, else a step to its end or middle."""
+    """Return the step if it stays inside the bracket, else a step to its end or its middle."""
     step = min(LONGEST_STEP, max(-LONGEST_STEP, step))
     if low < t + step < high:
         return step

@@ -34,7 +34,7 @@ class Outcome(Enum):
     )
 
     def __reduce__(self) -> tuple[type[Outcome], tuple[str]]:
-        """Pickle by value, because skops calls this method."""
+        """Pickle the member by its value, because skops saves objects by this method."""
         return type(self), (self.value,)
 
 

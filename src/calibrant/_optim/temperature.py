@@ -1,7 +1,7 @@
 """Find the best inverse temperature of a sample fast.
 
-The rest of the package uses only `find_log_beta`. `calibrant._optim.plain_temperature` defines its
-result. The sums over rows are in `fast_temperature`, and the search is in `slope_search`.
+Other modules use only `find_log_beta`. `calibrant._optim.plain_temperature` is the slower reference
+implementation. The sums over rows are in `fast_temperature`, and the search is in `slope_search`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def find_log_beta(sample: Sample, *, prior_scale: float | None = None) -> Soluti
 
     A Gaussian prior of scale s adds ``t^2 / (2 n s^2)``. Adding a constant to a row of scores does
     not change the result. For few scores, the search uses double precision. For many scores, the
-    search starts at the optimum of a subsample and uses single precision first. It usually needs
-    one last pass in double precision.
+    search starts at the optimum of a subsample and uses single precision first. The search then
+    usually needs one last pass in double precision.
     """
     size = sample.shape[0] * sample.shape[1]
     with one_blas_thread(size):

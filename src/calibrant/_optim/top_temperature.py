@@ -1,8 +1,9 @@
 r"""Find the best inverse temperature if only the scores of the top m of K classes are known.
 
 The top m classes have log-probabilities :math:`l_1 \ge \dots \ge l_m`, and the tail mass is r. At
-another inverse temperature :math:`\beta`, the tail mass depends on how r is distributed over the
-other classes. The model assumes that their probabilities fall as a power of the rank,
+another inverse temperature :math:`\beta`, the tail mass depends on the distribution of r over the
+other classes. The model assumes that the probabilities of the other classes fall as a power of the
+rank,
 
 .. math:: l_j = l_m - a \log(j / m), \quad j > m, \qquad
    R(\beta) = e^{\beta l_m} \int_{m + 1/2}^{K + 1/2} (x / m)^{-a \beta}\, dx ,
@@ -99,8 +100,8 @@ def find_top_log_beta(
 ) -> Solution:
     """Find the ``t = log beta`` that minimizes the mean log-loss of the top m classes and the tail.
 
-    Without a tail, the likelihood is conditional on the true class being among the top m. All rows
-    must then meet this condition.
+    Without a tail, the likelihood is conditional on the true class being among the top m. The true
+    class of every row must then be among the top m.
     """
     true = log_proba[np.arange(len(place)), place]
     if tail is not None and not is_inside.all():

@@ -32,7 +32,7 @@ def _reject_constant(name: str) -> float:
 
 
 def _reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object, and raise for duplicate keys, because parsers may use different values."""
+    """Build an object, and raise for duplicate keys, because parsers choose different values."""
     values = dict(pairs)
     if len(values) < len(pairs):
         times = Counter(key for key, _ in pairs)

@@ -22,10 +22,10 @@ has open. Virus scanners open new files for about a second."""
 def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces ``path`` at the end.
 
-    If an error occurs, the temporary file is removed. It is in the same folder and has an
-    unpredictable name. So an attacker cannot prepare a symbolic link, and concurrent writers do not
-    interfere. The new file has the permissions of the file that it replaces. Devices and pipes are
-    written directly, because renaming would replace the device or pipe by a file.
+    If an error occurs, the temporary file is removed. The temporary file is in the same folder and
+    has an unpredictable name. An attacker therefore cannot prepare a symbolic link, and concurrent
+    writers do not interfere. The new file has the permissions of the file that it replaces. Devices
+    and pipes are written directly, because renaming would replace the device or pipe by a file.
     """
     check_writable(path)
     if _is_special(path):
@@ -121,7 +121,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def read_limited(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     """Read a file of at most ``most_bytes``.
 
-    Devices and pipes have no size, so the bytes are counted while they are read.
+    Devices and pipes have no size, so the bytes of all files are counted while they are read.
     """
     pieces: list[bytes] = []
     n_bytes = 0

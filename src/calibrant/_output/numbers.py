@@ -79,7 +79,9 @@ def format_gap(value: float, low: float, high: float) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Format a share as a percentage with three significant digits, more if it is close to 100%.
+    """Format a share as a percentage with three significant digits.
+
+    A share close to 100% has more digits.
 
     Examples
     --------
@@ -93,7 +95,7 @@ def format_percent(share: float) -> str:
 
 
 def format_p_value(value: float) -> str:
-    """Format a p-value. Values below 0.001 are not distinguished.
+    """Format a p-value. All values below 0.001 have the same format.
 
     Examples
     --------

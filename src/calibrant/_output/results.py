@@ -12,7 +12,7 @@ _BRIEF, _LINE = 40, 240
 
 
 class ShortRepr:
-    """Base of dataclasses with a repr of one line, which states only the size of large values."""
+    """Base of dataclasses with a one-line repr, which shows only the size of large values."""
 
     def __repr__(self) -> str:
         names = [entry.name for entry in fields(self) if entry.init]  # type: ignore[arg-type]
@@ -59,7 +59,7 @@ def html_table(
 
 
 def _brief(value: Any) -> str:
-    """Describe a value briefly: the shape of an array, the length of a collection."""
+    """Describe a value briefly, such as by the shape of an array or the length of a collection."""
     shape = getattr(value, "shape", None)
     if shape:
         return f"<array {' x '.join(map(str, shape))}>"

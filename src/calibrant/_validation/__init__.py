@@ -174,7 +174,7 @@ def check_weight(
 
 
 def _without_negligible(weight: FloatArray, first_row: int) -> FloatArray:
-    """Replace weights that are too small to change a sum by zero."""
+    """Return weights, with zero in place of weights that are too small to change a sum."""
     largest = float(weight.max())
     if not 1 / _MOST_WEIGHT <= largest <= _MOST_WEIGHT:
         raise ValueError(
@@ -215,7 +215,7 @@ def _as_weights(sample_weight: WeightsLike) -> FloatArray:
 
 
 def check_row_counts(weight: FloatArray, what: str) -> None:
-    """Raise if the weights sum to fewer than two rows, for methods that count rows."""
+    """Raise if weights sum to less than two, for methods that count rows."""
     check_total(total_weight(weight), int(np.count_nonzero(weight)), what)
 
 

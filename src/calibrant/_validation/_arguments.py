@@ -1,7 +1,7 @@
 """Checks that labels and scores belong to the same rows.
 
-These checks run before all others. Otherwise, swapped, transposed or truncated arrays would be
-reported as bad values.
+These checks run before all other checks. Otherwise, swapped, transposed or truncated arrays would
+be reported as bad values.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def raise_if_many_labels(labels: AnyArray, shape: tuple[int, ...]) -> None:
 
 
 def _raise_if_single_row(y: AnyArray, table: AnyArray) -> None:
-    """Raise if there are several scores but one label, because a row was passed as a vector."""
+    """Raise if there are several scores but one label, such as for a row passed as a vector."""
     if y.size == 1 and table.ndim == 1 and len(table) > 1:
         raise ValueError(
             f"Scores of shape {table.shape} are {len(table)} rows of a binary problem, but there "

@@ -253,7 +253,7 @@ def _distinct(labels: AnyArray) -> list[Any]:
 
 
 def _key(label: Any) -> str:
-    """Return a label as text. 2.0 and 2 have the same text, as have a date and its midnight."""
+    """Return a label as text. 2.0 and 2 have the same text, and so have a date and its midnight."""
     if isinstance(label, bytes):
         return label.decode(errors="backslashreplace")
     if isinstance(label, np.datetime64):

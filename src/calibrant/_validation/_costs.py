@@ -21,7 +21,8 @@ def check_share(value: Any, name: str) -> float:
 def check_costs(cost: Any, n_classes: int | None = None, *, name: str = "cost") -> FloatArray:
     """Return costs of actions as a float array of shape (K, A), or raise.
 
-    ``n_classes`` is the required number of rows. None accepts two rows or more.
+    ``n_classes`` is the required number of rows. With ``n_classes=None``, the number of rows must
+    be at least two.
     """
     table = as_array(cost)
     required_shape = "(K, A)" if n_classes is None else f"({n_classes}, A)"

@@ -53,7 +53,8 @@ def flatten_predictions(
     Pixels of an image and tokens of a text are not independent. Intervals that treat pixels or
     tokens as independent rows are too narrow, and tests reject too often. Pass the image or text of
     each case as ``groups=``, or use a few cases per image or text. If you use weights or groups,
-    pass ``weight[y_true != ignore_label]``. The result is a copy of the scores.
+    remove the ignored cases by ``weight[y_true != ignore_label]``. The result is a copy of the
+    scores.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def map_scores(
     Parameters
     ----------
     function : callable
-        Takes and returns an array of shape (n, C).
+        Function that takes and returns an array of shape (n, C).
     scores : array-like
         Scores with two or more axes.
     class_axis : int
@@ -140,7 +141,7 @@ def _axis_hint(labels: AnyArray, scores: ScoresLike) -> str:
 def class_axes(labels: tuple[int, ...], scores: tuple[int, ...]) -> list[int]:
     """Return the axes that may be the class axis.
 
-    Without this axis, scores have the shape of labels.
+    Without the class axis, scores have the shape of labels.
     """
     return [axis for axis in range(1, len(scores)) if scores[:axis] + scores[axis + 1 :] == labels]
 

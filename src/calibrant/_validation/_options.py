@@ -28,7 +28,7 @@ class OptionScores:
     ----------
     log_proba : array-like of shape (n, K)
         Log-probabilities of the options, or logits. Each row is normalized over its own options.
-        Columns from ``n_options`` on are ignored.
+        Columns with an index of at least ``n_options`` are ignored.
     n_options : array-like of shape (n,), optional
         Number of options of each question. By default, all questions have K options.
 
@@ -42,16 +42,16 @@ class OptionScores:
     See Also
     --------
     TopScores : The top m of many classes.
-    calibrant.llm.read : Read such scores from evaluation logs.
+    calibrant.llm.read : Read option scores from evaluation logs.
 
     Notes
     -----
-    Labels are option positions 0 .. K - 1. Some types of calibration, such as "class-wise",
-    have one binary problem per position. Their fits and metrics count an absent option as a correct
-    prediction of 0, which adds no error.
+    Labels are option positions from 0 to K - 1. Some types of calibration, such as "class-wise",
+    have one binary problem per position. The fits and metrics of these binary problems count an
+    absent option as a correct prediction of 0, which adds no error.
 
-    Calibrators need ``inputs="log_proba"``. Their fits treat an absent option like a class with the
-    score -inf. The calibrated probabilities of the other options are then divided by their sum.
+    Calibrators need ``inputs="log_proba"``. Fits treat an absent option like a class with the score
+    -inf. The calibrated probabilities of the other options are then divided by their sum.
 
     Examples
     --------

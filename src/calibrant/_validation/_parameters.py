@@ -1,4 +1,4 @@
-"""Messages that name parameters in the spelling of a front end.
+"""Messages that name parameters in the spelling of Python or of the command line.
 
 A parameter is ``proba=`` in Python and ``--proba`` on the command line.
 """
@@ -23,8 +23,9 @@ def spell_in_python(name: str, value: str) -> str:
 class Message(NamedTuple):
     """A message template with fields in braces.
 
-    ``{name}`` is replaced by ``values["name"]``. A field without a value is a parameter.
-    ``{proba}`` is its name, and ``{proba:'p_*'}`` is its name with a value.
+    ``{name}`` is replaced by ``values["name"]``. A field without a value names a
+    parameter. ``{proba}`` becomes the name of this parameter, and ``{proba:'p_*'}`` becomes the
+    name with a value.
 
     Examples
     --------
@@ -39,7 +40,7 @@ class Message(NamedTuple):
     values: Mapping[str, object] = _NOTHING
 
     def spell(self, spelling: Spelling = spell_in_python) -> str:
-        """Return the text, with parameters in the spelling of a front end."""
+        """Return the text, with parameters in the spelling of Python or of the command line."""
         return self.template.format_map(_Fields(self.values, spelling))
 
     def __str__(self) -> str:
@@ -47,7 +48,7 @@ class Message(NamedTuple):
 
 
 class ParameterError(ValueError):
-    """A ``ValueError`` with a `Message`. ``str(error)`` has the spelling of Python."""
+    """A ``ValueError`` with a `Message`. ``str(error)`` writes parameters as in Python."""
 
     def __init__(self, template: str, values: Mapping[str, object] | None = None) -> None:
         super().__init__(template, values or {})
@@ -62,7 +63,7 @@ class ParameterError(ValueError):
 
 
 class _Fields(dict[str, object]):
-    """The values of a message. A missing name is a parameter."""
+    """The values of a message. A name without a value is treated as a parameter."""
 
     def __init__(self, values: Mapping[str, object], spelling: Spelling) -> None:
         super().__init__(values)

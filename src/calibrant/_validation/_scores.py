@@ -5,8 +5,8 @@ describes the probable cause and the fix.
 
 Rows of probabilities must sum to one up to the round-off of their type (1e-6 in float64, 1e-3 in
 float32, 1e-2 in float16). If values were rounded, rows are divided by their sum, with a warning.
-The sum of values with d decimals may differ from one by K / 2 units of the last decimal and at most
-by 0.05. The sum of 16-bit values may differ by 0.01.
+The sum of values with d decimals may differ from one by up to K / 2 units of the last decimal, but
+at most by 0.05. The sum of 16-bit values may differ by 0.01.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def check_scores(
     scores : array-like
     inputs : {"proba", "logits", "log_proba"}
     sum_to_one : bool
-        Whether rows of probabilities must sum to one. Scores of class-wise events need not.
+        Whether rows of probabilities must sum to one. Rows of scores of class-wise events need not
+        sum to one.
     hint : ScoreHints
         The fixes that error messages suggest.
     first_row : int
@@ -102,7 +103,8 @@ def check_scores(
     renormalize : bool
         Whether to divide rows of probabilities by their sum, even if the sum is far from one.
     slack : float
-        Rows of probabilities whose sum differs from one by at most this number are divided by it.
+        Rows of probabilities whose sum differs from one by at most this number are divided by their
+        sum.
     note : callable
         Called with a message if scores were repaired.
     """

@@ -49,7 +49,7 @@ def _escaped(character: str) -> str:
 def shortened(
     values: Sequence[Any] | AnyArray, limit: int = 8, show: Callable[[Any], str] = printable
 ) -> str:
-    """List the first values for a message, and the number of other values."""
+    """List the first values for a message, and state the number of the other values."""
     first = values[:limit].tolist() if isinstance(values, np.ndarray) else values[:limit]
     n_more = len(values) - limit
     return ", ".join(map(show, first)) + (f" and {n_more:,} more" if n_more > 0 else "")

@@ -206,7 +206,7 @@ def raise_if_missing(
 
 
 def missing_as_text(y: AnyArray) -> str | None:
-    """Return a message if a label is a string such as "nan", which was a missing value."""
+    """Return a message if a label is a string such as "nan", which probably was a missing value."""
     if y.dtype.kind not in "OSU":
         return None
     rows = np.flatnonzero(np.isin(y.astype(str), _MISSING_TEXT))
@@ -232,7 +232,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def _encode_floats(y: AnyArray, n_classes: int) -> tuple[IntArray, AnyArray]:
-    """Encode float labels: integers below K are column indices, others are sorted classes."""
+    """Encode float labels: integers below K are column indices, other floats are sorted classes."""
     values = np.unique(y)
     if np.isin(values, np.arange(n_classes)).all():
         names = np.arange(n_classes, dtype=y.dtype)
@@ -265,7 +265,7 @@ def _check_codes(y: AnyArray, n_classes: int, first_row: int) -> IntArray:
 
 
 def _code_remedy(values: AnyArray, n_classes: int) -> str:
-    """Suggest classes for integer labels that are not column indices, or more columns."""
+    """Suggest classes or more columns for integer labels that are not column indices."""
     if len(values) > n_classes:
         return "Pass scores with one column per class."
     if len(values) < n_classes:

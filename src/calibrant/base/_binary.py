@@ -53,7 +53,7 @@ class BaseBinaryCalibrator(Calibrator):
 
     @classmethod
     def _fit_many(cls, calibrators: Sequence[Self], claims: Sequence[Claim]) -> None:
-        """Fit each calibrator to its claim.
+        """Fit each calibrator to its claim, a binary problem.
 
         Override this method to fit claims of the same rows at once.
         """
@@ -130,7 +130,7 @@ class BaseBinaryCalibrator(Calibrator):
         return "" if self._is_exact_on_cells(total, [total]) else note_on_cells(1)
 
     def _is_exact_on_cells(self, total: float, rows: Iterable[float]) -> bool:
-        """Return whether cells for ``total`` rows are exact for claims of ``rows`` rows each.
+        """Return whether cells for ``total`` rows are exact for claims with ``rows`` rows each.
 
         Cells are exact if their edges include the cuts of every claim.
         """
@@ -142,7 +142,7 @@ class BaseBinaryCalibrator(Calibrator):
     def _cuts(self, total: float) -> FloatArray | None:
         """Return the scores that must be edges of cells for a claim of ``total`` rows.
 
-        Returns None if the method chooses edges from the data.
+        Return None if the method chooses edges from the data.
         """
         return None
 

@@ -1,8 +1,8 @@
 """The public interface of every calibrator.
 
-`Calibrator` handles validation, classes, dtypes, blocks of rows and output frames. Its subclasses
-contain the mathematics: `BaseCalibrator` (`_whole`) transforms whole vectors in log space, and
-`BaseBinaryCalibrator` (`_binary`) transforms scores of one binary problem.
+`Calibrator` handles validation, classes, dtypes, blocks of rows and output frames. The subclasses
+of `Calibrator` contain the mathematics. `BaseCalibrator` (`_whole`) transforms whole vectors in log
+space, and `BaseBinaryCalibrator` (`_binary`) transforms scores of one binary problem.
 """
 
 from __future__ import annotations
@@ -126,8 +126,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             Group of each row, such as the patient. `CrossFitted` and `AutoCalibration` keep the
             rows of a group in one fold. Methods without folds ignore groups.
         verbose : bool
-            Whether to print the number of passes over the scores. A pass over chunked scores reads
-            all of them.
+            Whether to print the number of passes over the scores. A pass reads all chunked scores.
 
         Returns
         -------
@@ -145,7 +144,10 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         *,
         verbose: bool,
     ) -> Self:
-        """Check the data of a user and fit. ``columns`` are other columns of the same rows."""
+        """Check the data of a user and fit.
+
+        ``columns`` contains additional columns of the same rows.
+        """
         check_option_inputs(X, self.inputs, type(self).__name__)
         sample, classes = as_sample(
             X,
@@ -185,7 +187,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
             sample.rows(type(self).__name__)
 
     def _fit_checked(self, sample: Sample, classes: AnyArray | None = None) -> Self:
-        """Fit to a checked sample, without validation, training summary or warnings.
+        """Fit to a checked sample, without validation, training summary and warnings.
 
         Composites call this method for their folds, members and claims.
         """
@@ -244,7 +246,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         return self
 
     def _members(self) -> Sequence[Any]:
-        """Return the inner calibrators. `fit` warns if they did not converge."""
+        """Return the inner calibrators. `fit` warns if inner calibrators did not converge."""
         return ()
 
     def _check_parameters(self, n_classes: int) -> None:
@@ -354,11 +356,12 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         dtype: Any = None,
         columns: tuple[Any, ...] = (),
     ) -> Any:
-        """Apply ``of_rows`` to blocks of scores, ``of_top`` to top scores, ``method`` to chunks.
+        """Apply ``of_rows`` to blocks of scores, ``of_top`` to top scores and ``method`` to chunks.
 
         Chunks are transformed when they are read. The result of a row has ``shape``, by default one
-        number per class, and ``dtype``, by default that of the scores. ``columns`` are other
-        columns of the same rows, which ``of_rows`` and ``method`` get after the scores.
+        number per class, and ``dtype``, by default that of the scores. ``columns`` contains
+        additional columns of the same rows, which are passed to ``of_rows`` and ``method`` after
+        the scores.
         """
         check_fitted(self)
         shape = (self.n_classes_,) if shape is None else shape
@@ -396,7 +399,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
     def explain(self) -> str:
         """Describe in plain English what the fitted calibrator does, and its training data.
 
-        Composites add a line for each of their first members.
+        Composites add a line for each of their first few members.
         """
         check_fitted(self)
         fitted_on = describe_fit(vars(self).get("training_"))

@@ -1,6 +1,6 @@
 """Properties that a calibrator declares about its method.
 
-Every property has a default. A subclass overrides it with a class attribute if the value is
+Every property has a default. A subclass overrides a property with a class attribute if the value is
 constant, else with a property that depends on its parameters.
 """
 
@@ -24,7 +24,7 @@ class Declarations:
     def counts_rows(self) -> bool:
         """Whether a weight of 2 differs from duplicating the row.
 
-        This is true for methods that exclude single rows or assign rows to folds. Composites
+        The value is True for methods that exclude single rows or assign rows to folds. Composites
         (`CrossFitted`, `AutoCalibration`, `compare`) duplicate rows with integer weights for such
         methods.
         """

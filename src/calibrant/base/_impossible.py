@@ -11,7 +11,7 @@ predict zero for a few rows."""
 
 
 def warn_impossible(owner: str, sample: Sample, inputs: str) -> None:
-    """Warn if the true class of many rows has probability zero, so the floor determines the fit."""
+    """Warn if many true classes have probability zero, because the floor then affects the fit."""
     count, n_rows = sample.count_impossible(inputs), sample.shape[0]
     if count > (_USUAL * n_rows if inputs == "proba" else 0):
         warn_data(

@@ -18,8 +18,8 @@ class FrameOutput:
         Parameters
         ----------
         transform : {"default", "pandas", "polars"}, optional
-            "default" is a NumPy array. A pandas frame has the index of the input. None leaves the
-            container unchanged.
+            "default" means a NumPy array. A pandas frame has the index of the input. None leaves
+            the container unchanged.
 
         Returns
         -------

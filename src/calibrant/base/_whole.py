@@ -29,8 +29,8 @@ class BaseCalibrator(Calibrator):
     A subclass sets ``form``, the form of scores that it works with, and defines ``_fit`` and
     ``_log_proba``. The forms are:
 
-    - ``"log"``: ``log(clip(p, eps, 1 - eps))`` of probabilities, or logits minus their row mean;
-    - ``"log_softmax"``: as ``"log"`` for probabilities, or ``log_softmax`` of logits, not clipped;
+    - ``"log"``: ``log(clip(p, eps, 1 - eps))`` of probabilities, or logits minus their row mean.
+    - ``"log_softmax"``: as ``"log"`` for probabilities, or ``log_softmax`` of logits, not clipped.
     - ``"proba"``: probabilities.
 
     Log-probabilities are treated as logits. A logit of -inf gets the floor ``eps``, like a

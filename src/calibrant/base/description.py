@@ -26,7 +26,7 @@ _ABOUT_THE_FIT = frozenset(
 
 
 def describe_settings(model: Any) -> str:
-    """List the settings of a calibrator, and its fitted numbers if there are few."""
+    """List the settings of a calibrator, and its fitted numbers if there are only a few."""
     sentences = [
         _sentence("Settings", _settings(model)),
         _sentence("Fitted", _fitted_numbers(model)),
@@ -58,7 +58,7 @@ def describe_fit(training: TrainingSummary | None) -> str:
 
 
 def describe_members(members: Sequence[Any]) -> list[str]:
-    """Write one line for each of the first inner calibrators, and the number of others."""
+    """Write a line for each of the first inner calibrators, and the number of other calibrators."""
     lines = [
         f"  {type(member).__name__}. {_describe_member(member)}"
         for member in members[:_FEW_MEMBERS]

@@ -102,7 +102,7 @@ def check_n_columns(calibrator: Any, shape: tuple[int, ...]) -> None:
 
 
 def _check_names(reordered: Sequence[Any] | None, classes: AnyArray, X: ScoresLike) -> None:
-    """Raise if columns have no names, but those in `fit` were in another order than the classes."""
+    """Raise if unnamed columns follow a fit to columns that were not in the class order."""
     if reordered is not None and len(np.shape(X)) == 2 and column_names(X) is None:
         raise ValueError(
             f"X has no column names, and the columns of the data frame in fit "
@@ -115,6 +115,6 @@ def _check_names(reordered: Sequence[Any] | None, classes: AnyArray, X: ScoresLi
 def proba_of_present(calibrator: Any, scores: FloatArray, *columns: AnyArray) -> FloatArray:
     """Calibrated probabilities of a block, with exactly 0 for options marked as absent.
 
-    ``columns`` are other columns of the same rows, for calibrators that use them.
+    ``columns`` contains additional columns of the same rows, for calibrators that use them.
     """
     return zero_absent(calibrator._proba_of(scores, *columns), scores)

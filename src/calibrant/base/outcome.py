@@ -22,10 +22,10 @@ REMEDIES = {
 
 
 def store_outcome(calibrator: Any, solution: Solution) -> None:
-    """Set ``converged_``, ``n_iter_`` and ``objective_`` of a calibrator. Call it in ``_fit``.
+    """Set ``converged_``, ``n_iter_`` and ``objective_`` of a calibrator.
 
-    If the fit did not converge, `Calibrator.fit` issues one warning with the cause and the advice
-    in ``remedies`` of the calibrator.
+    Call this function in ``_fit``. If the fit did not converge, `Calibrator.fit` issues one
+    warning with the cause and the advice in ``remedies`` of the calibrator.
 
     See Also
     --------
@@ -86,6 +86,6 @@ def _failures(calibrator: Any) -> Iterator[Any]:
 
 
 def _explanation(calibrator: Any) -> str:
-    """The cause and the advice."""
+    """Return the reason why a fit did not converge, and the advice."""
     outcome = calibrator._outcome
     return f"{outcome.value}. {calibrator.remedies.get(outcome, REMEDIES[outcome])}"

@@ -35,8 +35,8 @@ class TrainingSummary:
         Mean log-loss of the scores and of the calibrated probabilities over ``n_rows`` of these
         rows.
     n_rows : int
-        Number of rows with positive weight in the log-losses. Up to about 16,000 scores, these are
-        all rows. For more scores, these are at least 1,000 evenly spaced rows.
+        Number of rows with positive weight in the log-losses. For up to about 16,000 scores, all
+        rows are used. For more scores, at least 1,000 evenly spaced rows are used.
     row_sketch : str
         Hashes of up to 64 of these rows in hexadecimal. `calibrant.decisions` compares the hashes
         with the rows that are meant to be held out from the fit.
@@ -66,8 +66,9 @@ def summarize_training(
 ) -> TrainingSummary | None:
     """Summarize a fit to checked scores, or return None for top scores.
 
-    ``log_true_of`` returns logarithms of the calibrated probabilities of the true classes. Its
-    arguments are scores and column codes, and the other columns if ``with_columns`` is True.
+    ``log_true_of`` returns logarithms of the calibrated probabilities of the true classes. The
+    arguments of this function are scores and column codes, and also the additional columns if
+    ``with_columns`` is True.
     """
     rows = sample.summary_rows()
     if rows is None:

@@ -26,9 +26,9 @@ _NEGLIGIBLE = 1e-17
 
 
 class BayesianBinning(BaseBinaryCalibrator):
-    r"""Average quantile binning models with different numbers of bins (BBQ).
+    r"""Calibrate by an average of quantile binning models with different numbers of bins (BBQ).
 
-    Use it for two classes if you want bins without choosing their number.
+    Use this method for binary problems if you want bins without choosing their number.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class BayesianBinning(BaseBinaryCalibrator):
     weights_ : array of shape (n_models,)
         Posterior probability of each model.
     edges_, values_ : arrays of shape (n_steps,)
-        The average is one step function. Scores above ``edges_[b - 1]`` and up to ``edges_[b]``
-        have the calibrated probability ``values_[b]``.
+        The averaged model is a step function. Scores above ``edges_[b - 1]`` and up to
+        ``edges_[b]`` have the calibrated probability ``values_[b]``.
 
     See Also
     --------
@@ -74,8 +74,8 @@ class BayesianBinning(BaseBinaryCalibrator):
         \frac{\mathrm{B}(m_b + \alpha_b,\, n_b - m_b + \beta_b)}{\mathrm{B}(\alpha_b, \beta_b)} .
 
     Bins are right-closed, and equal scores share a bin. B is the number of nonempty bins, because
-    equal scores may leave a bin empty. No value is exactly 0 or 1. The function need not increase.
-    There is no finite-sample guarantee.
+    equal scores may leave a bin empty. No value is exactly 0 or 1. The fitted function is not
+    always increasing. The method has no finite-sample guarantee.
 
     The fit costs O(n log n), plus O(B log n) per model and O(n) per model with a weight above
     1e-17.

@@ -29,16 +29,16 @@ _LOG_ODDS_END = 745.0
 class BetaCalibration(BaseBinaryCalibrator):
     r"""Calibrate by a function with three parameters (beta calibration).
 
-    Use it with two classes and several hundred rows. Unlike Platt scaling, it has separate
-    slopes for scores near 0 and near 1. The family contains the identity, so calibrated scores can
-    stay unchanged. The calibrated probability is
+    Use this method for binary problems with several hundred rows or more. Unlike Platt scaling,
+    beta calibration has separate slopes for scores near 0 and near 1. The family contains the
+    identity, so calibrated scores can stay unchanged. The calibrated probability is
 
     .. math:: q(p) = \frac{1}{1 + e^{-c} (1 - p)^b / p^a}, \quad c = b \log(1 - m) - a \log m .
 
     Parameters
     ----------
     parameters : {"abm", "am", "ab"}, default "abm"
-        Free parameters: "abm" fits all three, "am" sets a = b, "ab" sets m = 1/2.
+        Parameters that are fitted. "abm" means all three, "am" sets a = b, and "ab" sets m = 1/2.
     constrained : bool, default True
         Whether to require a >= 0 and b >= 0, so the function increases.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -56,7 +56,7 @@ class BetaCalibration(BaseBinaryCalibrator):
         The score with the calibrated probability 1/2. The value is 0 or 1 if there is no such score
         or more than one.
     converged_, n_iter_, objective_ : bool, int, float
-        Whether the fit converged, its number of iterations, and the minimum that it reached.
+        Whether the fit converged, its number of iterations, and the minimum of the objective.
 
     See Also
     --------
@@ -67,12 +67,13 @@ class BetaCalibration(BaseBinaryCalibrator):
     -----
     The fit is a logistic regression on :math:`\log p` and :math:`-\log(1 - p)`, O(n) per Newton
     iteration. With ``constrained=True``, negative coefficients are set to zero one at a time and
-    the others are fitted again. The best of these fits is the maximum under the constraint.
+    the other coefficients are fitted again. The best of these fits is the maximum under the
+    constraint.
 
-    The model is correct if the scores of each outcome follow beta distributions. There is no
-    guarantee otherwise. If the scores separate the outcomes, the likelihood has no maximum. The fit
-    then stops at finite values and warns. If there are too few different scores to determine all
-    parameters, the fit with the smallest coefficients is returned.
+    The model is correct if the scores of each outcome follow beta distributions. The method has no
+    guarantee if this assumption is violated. If the scores separate the outcomes, the likelihood
+    has no maximum. The fit then stops at finite values and warns. If there are too few different
+    scores to determine all parameters, the fit with the smallest coefficients is returned.
 
     References
     ----------

@@ -46,15 +46,16 @@ _MOST_BINS = 1000
 class HistogramBinning(BaseBinaryCalibrator):
     r"""Calibrate by the frequency of the outcome in bins of scores.
 
-    Use it if you need a guarantee that holds for every distribution. Call `guarantee` after `fit`.
+    Use this method if you need a guarantee that holds for every distribution. Call `guarantee`
+    after `fit`.
 
     Parameters
     ----------
     n_bins : int, optional
         Number of bins. If None, ``floor(n / points_per_bin)``, at least one.
     points_per_bin : int, default 50
-        Rows per bin, used if ``n_bins`` is None. Inside `MulticlassToBinary`, this parameter may be
-        one number per class.
+        Rows per bin, used to choose the number of bins if ``n_bins`` is None. Inside
+        `MulticlassToBinary`, this parameter may be one number per class.
     strategy : {"quantile", "uniform"}, default "quantile"
         Bins with equal numbers of rows, or of equal width.
     boundary : {"exclude", "include"}, default "exclude"
@@ -64,8 +65,8 @@ class HistogramBinning(BaseBinaryCalibrator):
     delta : float, default 1e-10
         Maximum change of values to make equal values of two bins different. 0 means no change.
     random_state : int or Generator, optional
-        Seed for the order of bins with equal values. If None, the bin of higher scores gets the
-        higher value. A Generator is copied, so its state does not change.
+        Seed for the order of bins with equal values. If ``random_state`` is None, the bin of higher
+        scores gets the higher value. A Generator is copied, so its state does not change.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of two labels, optional
@@ -78,8 +79,8 @@ class HistogramBinning(BaseBinaryCalibrator):
     values_ : array of shape (B,)
         Calibrated probability of each bin. The probability is 0.5 if no row counts in the bin.
     counts_, hits_ : arrays of shape (B,)
-        Weight of the rows, and of the rows with outcome 1, in each bin. A value with the count 0 is
-        unreliable.
+        Weight of the rows, and of the rows with outcome 1, in each bin. The value of a bin with the
+        count 0 is unreliable.
     n_tied_edges_ : int
         Number of edges between two bins whose score belongs to several rows.
     is_weighted_ : bool
@@ -89,7 +90,7 @@ class HistogramBinning(BaseBinaryCalibrator):
 
     See Also
     --------
-    guarantee : Intervals for the values that hold for every distribution.
+    guarantee : Bounds on the calibrated probabilities, for every distribution.
     BayesianBinning : An average over numbers of bins.
 
     Notes
@@ -101,11 +102,11 @@ class HistogramBinning(BaseBinaryCalibrator):
     .. math:: h(s) = \frac{\sum_{i \in b} w_i\, o_i}{\sum_{i \in b} w_i} .
 
     Quantile bins are the groups of ``np.array_split(sorted scores, B)``, and the edge is the
-    largest score of a group. Bins of equal width are those of the metrics: ``min(int(s * B), B -
-    1)``.
+    largest score of a group. Bins of equal width are those of the metrics,
+    ``min(int(s * B), B - 1)``.
 
     Equal scores share a bin. If several rows have the score of an edge, "exclude" reduces their
-    total weight by one row and keeps their frequency. So the order of rows does not matter.
+    total weight by one row and keeps their frequency. The order of rows therefore does not matter.
     Weighted rows are split at equal steps of cumulative weight. A weight of 2 is equivalent to
     duplicating the row with ``boundary="include"``, but not with "exclude", because the excluded
     row is then heavier.
@@ -191,7 +192,7 @@ class HistogramBinning(BaseBinaryCalibrator):
             self._for_claim(label, label)._check_parameters(2)
 
     def _for_claim(self, label: int | None, index: int) -> Self:
-        """Return a copy with the points per bin of its class, or the maximum over classes."""
+        """Return a copy with the ``points_per_bin`` of its class, or the maximum over classes."""
         calibrator = super()._for_claim(label, index)
         points = np.asarray(self.points_per_bin)
         if points.ndim:
@@ -204,7 +205,7 @@ class HistogramBinning(BaseBinaryCalibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """Whether a row is excluded at each edge, so a weight of 2 differs from two rows."""
+        """Whether each edge excludes a row, in which case a weight of 2 differs from two rows."""
         return self.boundary == "exclude" and self.strategy == "quantile"
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
@@ -367,7 +368,7 @@ class HistogramBinning(BaseBinaryCalibrator):
 
 
 def empty_bins(n_empty: int) -> str:
-    """A note about bins without rows, which a guarantee does not cover."""
+    """A note about bins without rows, which the guarantee does not cover."""
     bins, verb = ("bin", "returns") if n_empty == 1 else ("bins", "return")
     return f"{n_empty} {bins} without rows, which {verb} 0.5"
 
@@ -375,7 +376,7 @@ def empty_bins(n_empty: int) -> str:
 def _are_tied(score: FloatArray, places: IntArray) -> bool:
     """Return whether any of the sorted scores at these positions equals an adjacent score.
 
-    The last position is not allowed.
+    The last position must not be among these positions.
     """
     at = score[places]
     return bool((at == score[places + 1]).any() or (at == score[places - 1]).any())

@@ -21,8 +21,8 @@ from calibrant.notions import Claim
 class IsotonicCalibration(BaseBinaryCalibrator):
     r"""Calibrate by isotonic regression: the increasing function with the smallest squared error.
 
-    Use it for two classes and about a thousand rows or more. Set ``smoothing=1`` if you evaluate by
-    log-loss, because the plain method often predicts exactly 0 and 1.
+    Use this method for binary problems with about a thousand rows or more. Set ``smoothing=1`` if
+    you evaluate by log-loss, because the plain method often predicts exactly 0 and 1.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ from calibrant.notions import Claim, share_rows, stack_claims
 class PlattScaling(BaseBinaryCalibrator):
     r"""Calibrate by a logistic function of the log-odds (Platt scaling).
 
-    Use it with two classes and few rows, because it fits only two parameters and always has a
-    finite solution. The calibrated probability is
+    Use this method for binary problems with few rows, because it fits only two parameters and
+    always has a finite solution. The calibrated probability is
 
     .. math:: q(p) = \frac{1}{1 + \exp(-(\mathrm{coef} \cdot z + \mathrm{intercept}))},
         \quad z = \log\frac{p}{1 - p} .
@@ -46,7 +46,7 @@ class PlattScaling(BaseBinaryCalibrator):
         Slope and intercept. The slope is negative if outcome 0 is more frequent at higher scores.
         The slope is 0 if all scores are equal.
     converged_, n_iter_, objective_ : bool, int, float
-        Whether the fit converged, its number of iterations, and the minimum that it reached.
+        Whether the fit converged, its number of iterations, and the minimum of the objective.
 
     See Also
     --------
@@ -60,7 +60,8 @@ class PlattScaling(BaseBinaryCalibrator):
     optimum is then finite and unique if there are two different scores.
 
     The model is correct if the log-odds of the scores of each outcome are normal with equal
-    variances. There is no guarantee otherwise. The fit costs O(n) per Newton iteration.
+    variances. The method has no guarantee if this assumption is violated. The fit costs O(n) per
+    Newton iteration.
 
     References
     ----------

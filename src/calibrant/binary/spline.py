@@ -39,7 +39,8 @@ _MAX_ROUNDS = 200
 class SplineCalibration(BaseBinaryCalibrator):
     r"""Calibrate by a cubic spline of the cumulative outcomes, without bins.
 
-    Use it for two classes or for the confidence of a classifier, with several hundred rows or more.
+    Use this method for binary problems or for the confidence of a classifier, with several hundred
+    rows or more.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class SplineCalibration(BaseBinaryCalibrator):
         Distinct calibration scores and their calibrated probabilities. The function is linear
         between these scores and constant beyond the first and the last score.
     objective_ : float
-        The minimum of the integral in Notes, up to a constant of the data.
+        The minimum of the integral in Notes, up to a constant that depends only on the data.
     converged_, n_iter_ : bool, int
         Whether the quadratic program converged, and its number of rounds (0 if it was not needed).
 
@@ -93,12 +94,12 @@ class SplineCalibration(BaseBinaryCalibrator):
     and the calibrated probability is :math:`q(s(t)) = h'(t)`, or :math:`q(s(t)) = s(t) + h'(t)`
     with ``residual=True``.
 
-    H is linear over rows with equal scores, and these rows get the mean slope of h. So the result
-    does not depend on the order of rows, and a weight of 2 is equivalent to duplicating the row.
-    The paper sums squares at the points i/n. This sum differs from the integral by O(1/n).
+    H is linear over rows with equal scores, and these rows get the mean slope of h. The result
+    therefore does not depend on the order of rows, and a weight of 2 is equivalent to duplicating
+    the row. The paper sums squares at the points i/n. This sum differs from the integral by O(1/n).
 
     The fit costs O(n log n + n K) for K knots. The estimate is consistent if the true function is
-    smooth and the number of knots grows with n. There is no finite-sample guarantee.
+    smooth and the number of knots grows with n. The method has no finite-sample guarantee.
 
     References
     ----------
@@ -173,7 +174,7 @@ class SplineCalibration(BaseBinaryCalibrator):
 
 
 def _spline_basis(knots: FloatArray, runout: str) -> scipy.interpolate.PPoly:
-    """Cubic splines, one for each knot, that are 1 at that knot and 0 at the others."""
+    """Cubic splines, one for each knot, that are 1 at that knot and 0 at all other knots."""
     values = np.eye(len(knots))
     if runout in _SCIPY_ENDS:
         return scipy.interpolate.CubicSpline(knots, values, bc_type=_SCIPY_ENDS[runout])
@@ -242,7 +243,7 @@ def _with_slopes_between(
     The distance is in the norm of the fit, and the objective is the squared distance. There are
     many constraints and few variables, so each round uses only the constraints that earlier rounds
     violated. The worst constraint of each run of violated constraints is added until no constraint
-    is violated. The feasible set always contains v = 0 or a line v.
+    is violated. The feasible set is never empty, because it contains v = 0 or a straight line v.
     """
     normal = np.vstack([slopes, -slopes])
     bound = np.concatenate([low, -high])

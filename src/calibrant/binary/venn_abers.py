@@ -28,8 +28,8 @@ class VennAbers(BaseBinaryCalibrator):
     r"""Calibrate by two isotonic fits that bound the probability (inductive Venn-Abers predictor).
 
     `predict_pair` returns :math:`p_0 \le p_1`, and `predict_proba` returns one probability between
-    them. The pair shows how much one additional row can change the fit. The pair is not a
-    confidence interval of the true probability.
+    them. The difference :math:`p_1 - p_0` shows how much one additional row can change the fit. The
+    pair is not a confidence interval for the true probability.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class VennAbers(BaseBinaryCalibrator):
     scores_ : array of shape (n_distinct,)
         Distinct calibration scores.
     p0_, p1_ : arrays of shape (n_distinct,)
-        The two fits at these scores.
+        The two fits at the distinct calibration scores.
 
     See Also
     --------
@@ -153,11 +153,11 @@ def _fits_with_a_hit(hits: FloatArray, total: FloatArray) -> FloatArray:
 
     Isotonic fits are slopes of the greatest convex minorant of the points :math:`P_j = (W_j, S_j)`,
     cumulative weights and hits. A row added to group i moves :math:`P_i, P_{i+1}, \dots` by (1, 1).
-    This is equivalent to moving all earlier points by (-1, -1). The fit is then the slope of the
-    edge that spans the gap. ``corners`` contains the left end of this edge (last) and all corners
-    to its right. For the next i, point :math:`P_i` moves to the left side. If this point lies below
-    the edge, it is the new left end. Otherwise the point has no effect. Each point is added and
-    removed once, so the cost is linear.
+    This change is equivalent to moving all earlier points by (-1, -1). The fit is then the slope of
+    the edge that spans the gap. ``corners`` contains the left end of this edge (last) and all
+    corners to its right. For the next i, point :math:`P_i` moves to the left side. If this point
+    lies below the edge, it is the new left end. Otherwise the point has no effect. Each point is
+    added and removed once, so the cost is linear.
     """
     find = kernel("fits_with_a_hit", _LOOP_COST * len(total))
     return np.minimum(find(np.cumsum(total), np.cumsum(hits)), 1.0)

@@ -1,9 +1,9 @@
 """Bins of scores, and tables of sums per bin that can be added.
 
-A bin rule assigns each score of a claim to one of ``n_bins`` bins. `UniformBins` are the same for
-all data. `Bins` are upper edges per claim, computed from the data (``"quantile"``, ``"unique"``) or
-taken from a fitted calibrator. A `BinTable` contains sums over rows. The tables of two data sets
-with the same bins can be added to get the table of all rows.
+A bin rule assigns each score of a claim (binary problem) to one of ``n_bins`` bins. `UniformBins`
+have the same edges for all data. `Bins` are upper edges per claim, computed from the data
+(``"quantile"``, ``"unique"``) or taken from a fitted calibrator. A `BinTable` contains sums over
+rows. The tables of two data sets with the same bins can be added to get the table of all rows.
 """
 
 from calibrant.binning._distinct import distinct_sums

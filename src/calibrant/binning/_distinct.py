@@ -14,7 +14,8 @@ def distinct_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return distinct scores in increasing order, with their sums of weights and weighted outcomes.
 
-    Rows with weight zero are excluded. All methods that sort scores treat ties in this way.
+    Rows with weight zero are excluded. All methods that sort scores use distinct scores, so they
+    treat ties in the same way.
     """
     if is_unit(weight) and score.size and score.min() >= 0.0 and score.max() <= 1.0:
         return pair_sums(*ordered_pairs(score, outcome))
@@ -72,7 +73,7 @@ def interpolated(score: FloatArray, places: FloatArray, values: FloatArray) -> F
     """Interpolate values linearly between points, at scores.
 
     The slope between two adjacent points below 1e-300 can be infinite. The result is then the value
-    of one of the points.
+    of one of the two points.
     """
     result = np.interp(score, places, values)
     is_infinite = ~np.isfinite(result)

@@ -27,7 +27,7 @@ def least_rows(rows: FloatArray) -> FloatArray:
 def merge_small_bins(table: BinTable) -> BinTable:
     """Merge neighboring bins of each claim that have fewer than `least_rows`.
 
-    A bin with enough rows is never merged, because its rows would hide those of its neighbor. A
+    A bin with enough rows is never merged, because its rows would dominate those of its neighbor. A
     small bin between two bins with enough rows therefore stays small.
 
     Examples

@@ -71,13 +71,16 @@ class BinTable(ShortRepr):
 
     @property
     def quantity_weight(self) -> FloatArray:
-        """Sum of weights of the quantity of each claim, (n_claims,)."""
+        """Sum of weights of the score column of each claim, (n_claims,)."""
         per_quantity = self.claim_weight.reshape(self.n_quantities, self.n_labels).sum(axis=1)
         return np.repeat(per_quantity, self.n_labels)
 
     @property
     def share(self) -> FloatArray:
-        """Share of each cell in the data, ``v_c w_cb``. The shares of all cells sum to one."""
+        """Weight of each cell as a share of all score columns, ``v_c w_cb``.
+
+        The shares of all cells sum to one.
+        """
         return self.weight / self.quantity_weight[:, None] / self.n_quantities
 
     @property

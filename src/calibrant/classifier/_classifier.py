@@ -77,8 +77,8 @@ class CalibratedClassifier(
 
     By default, an ensemble of clones of the estimator predicts, and the calibrator is fitted on
     out-of-fold predictions of this ensemble. Use ``ensemble=False`` if a single fit of the
-    estimator must predict, for example because prediction time matters. Pass an estimator that is
-    already fitted as ``FrozenEstimator(estimator)``. Then `fit` only calibrates it.
+    estimator must predict, for example because prediction time matters. If the estimator is
+    already fitted, pass ``FrozenEstimator(estimator)``. `fit` then fits only the calibrator.
 
     Parameters
     ----------
@@ -87,9 +87,10 @@ class CalibratedClassifier(
         ``predict_proba``.
     calibrator : calibrator or the name of one, optional
         By default `AutoCalibration`. A name ("isotonic", "temperature", ...) selects a calibrator
-        as `calibrant.method` does. `fit` sets its ``inputs`` and ``classes``. For more than two
-        classes, a binary calibrator becomes ``MulticlassToBinary(calibrator, notion="class-wise",
-        normalize=True)``. Any scikit-learn classifier of probabilities is also accepted.
+        as `calibrant.method` does. `fit` sets the parameters ``inputs`` and ``classes`` of the
+        calibrator. For more than two classes, a binary calibrator becomes
+        ``MulticlassToBinary(calibrator, notion="class-wise", normalize=True)``. Any scikit-learn
+        classifier of probabilities is also accepted.
     cv : int, float, splitter or iterable
         Folds. An integer means stratified folds, at most as many as the largest class has rows. A
         number between 0 and 1 is the fraction of rows that one split holds out. In this case, one
@@ -100,9 +101,10 @@ class CalibratedClassifier(
         - "auto": the calibrated average of clones. With five folds, the estimator is fitted 16
           times: ten times on three fifths of the rows, five times on four fifths and once on all
           rows.
-        - False: one fit on all rows, after one fit per fold for the calibrator.
-        - True: the average of one calibrated clone per fold, as in scikit-learn. This average is
-          underconfident.
+        - False: one fit on all rows. One additional fit per fold provides held-out scores for the
+          calibrator.
+        - True: the average of one calibrated clone per fold, as in scikit-learn. The average of
+          calibrated clones is underconfident.
     n_jobs : int, optional
         Number of folds that are fitted at the same time.
     progress : bool, default False
@@ -115,23 +117,23 @@ class CalibratedClassifier(
     class_prior_ : array of shape (K,)
         Class frequencies of the rows.
     estimators_ : list
-        The fitted classifiers that predict. Clones without weight are left out.
+        The fitted classifiers that predict. Clones with weight zero are left out.
     estimator_weights_ : array of shape (n_estimators,)
         Weights of the classifiers in the average that predicts.
     calibrator_ : calibrator
-        The fitted calibrator. With ``ensemble=True``, it is a `CrossFitted` that contains the
-        calibrators of all pairs.
+        The fitted calibrator. With ``ensemble=True``, this attribute is a `CrossFitted` that
+        contains the calibrators of all pairs.
     calibrators_ : list
         One calibrator, or with ``ensemble=True`` one per classifier.
     temperature_ : float
-        Temperature of the calibrated probabilities that accounts for the size of the ensemble. It
-        is 1 without an ensemble.
+        Temperature of the calibrated probabilities that accounts for the size of the ensemble. The
+        temperature is 1 without an ensemble.
     inputs_ : {"logits", "proba"}
         The type of scores that the calibrators were fitted on.
     score_method_ : {"decision_function", "predict_proba"}
         The method of the estimator that returns the scores.
     n_features_in_, feature_names_in_ : int, array of str
-        The features of the estimator.
+        The number and the names of the features of the estimator.
 
     See Also
     --------
@@ -156,17 +158,18 @@ class CalibratedClassifier(
     More clones predict new rows than score a held-out row, so the calibrated probabilities are
     rescaled by a temperature :math:`T`. The logarithm of T is assumed to be linear in the standard
     deviation of an average, which is proportional to :math:`(\sum_j w_j^2)^{1/2}`. The line is
-    fitted to averages of two and of four clones. With more than five folds, pairs of adjacent folds
-    are left out, so each fold is left out four times. If a splitter holds out rows repeatedly, its
-    clones and a fit on all rows have equal weights. With fewer than five folds, or if a splitter
-    holds out rows only once and does not partition them, one fit on all rows predicts.
+    fitted to averages of two and of four clones. With more than five folds, each fold is left out
+    together with each of the next two folds, and therefore four times. If a splitter holds out rows
+    repeatedly, its clones and a fit on all rows have equal weights. If there are fewer than five
+    folds, or if a splitter holds out rows only once and does not partition the rows, one fit on all
+    rows predicts.
 
     Calibrators that were fitted on out-of-fold scores have no guarantee. For a guarantee, pass a
     frozen estimator and rows that it was not trained on.
 
-    If a class does not occur in a training fold of n rows, the clone of this fold predicts 1 / (n +
-    K) for the class (rule of succession). If all classifiers of an ensemble predict zero for a
-    class, the probability is at most this value. Sample weights are passed to the estimator, if it
+    A class may not occur in a training fold of n rows. The clone of this fold then predicts 1 / (n
+    + K) for the class (rule of succession). If all classifiers of an ensemble predict zero for a
+    class, the probability is at most 1 / (n + K). Sample weights are passed to the estimator, if it
     accepts them, and to the calibrator. With metadata routing enabled, parameters of ``fit`` are
     routed to the estimator and the splitter.
 
@@ -210,7 +213,8 @@ class CalibratedClassifier(
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Features, of any type that the estimator accepts: arrays, sparse matrices, data frames.
+            Features of any type that the estimator accepts, such as arrays, sparse matrices and
+            data frames.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), optional

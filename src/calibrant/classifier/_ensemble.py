@@ -70,8 +70,8 @@ class AveragedResponse:
 def _fill_zeros(proba: FloatArray, least: float) -> FloatArray:
     """Replace zeros by a small probability if all classifiers predict zero.
 
-    Tree ensembles and nearest neighbors often agree on zeros. The calibration rows may contain none
-    of the few rows on which all of them are wrong.
+    Tree ensembles and nearest neighbors often predict zero with all classifiers. The calibration
+    rows may contain none of the few rows for which this zero is wrong.
     """
     is_zero = proba <= 0.0
     others = 1.0 - least * is_zero.sum(axis=1, keepdims=True)
@@ -79,7 +79,7 @@ def _fill_zeros(proba: FloatArray, least: float) -> FloatArray:
 
 
 def _least_probability(average: FloatArray, n_rows: float) -> float:
-    """Return 1 / (n + K) by the rule of succession, or less if a positive average is smaller."""
+    """Return 1 / (n + K) (rule of succession), or the smallest positive average if it is lower."""
     share = 1.0 / (n_rows + average.shape[1])
     return float(np.min(average, where=average > 0.0, initial=share))
 
@@ -118,11 +118,11 @@ class AverageScores(NamedTuple):
 
 
 def combine_folds(splits: Sequence[Split], n_rows: int) -> list[Split]:
-    """Return splits that hold out every row four times, from folds that hold it out once.
+    """Return splits that hold out every row four times, from folds that hold out every row once.
 
-    Each fold is left out together with each of the next two folds. With five folds, these are all
-    ten pairs. Splits are returned unchanged if they do not partition the rows into at least five
-    folds.
+    Each fold is left out together with each of the next two folds. With five folds, the splits
+    leave out all ten pairs of folds. Splits are returned unchanged if they do not partition the
+    rows into at least five folds.
     """
     n_folds, n_tested = len(splits), sum(len(test) for _, test in splits)
     is_partition = n_tested == n_rows and all(sum(map(len, split)) == n_rows for split in splits)
@@ -148,7 +148,7 @@ def average_parts(
     """Average the out-of-fold probabilities of each row.
 
     ``clones`` were fitted without two folds and hold out each row several times. ``folds`` were
-    fitted without one fold, or are empty.
+    fitted without one fold. This sequence may be empty.
     """
     temperature = _clone_temperature(data, clones)
     total = np.zeros((len(data.y), len(data.classes)))
@@ -186,10 +186,11 @@ def _mix_folds(
     folds: Sequence[ScoredRows],
     scale: tuple[float, float],
 ) -> tuple[FloatArray, float]:
-    """Mix the average of the clones with the fits without one fold; return mixture and share.
+    """Mix the average of the clones with the fits without one fold, and return the share.
 
-    The share is a posterior mean: shares are weighted by the out-of-fold likelihood of their
-    mixture after temperature scaling. The share is rounded, so negligible fits have weight zero.
+    The share is a posterior mean, because each share is weighted by the out-of-fold likelihood of
+    its mixture after temperature scaling. The share is rounded, so negligible fits have weight
+    zero.
     """
     if not folds:
         return average, 0.0
@@ -236,8 +237,9 @@ def average_responses(
 ) -> AveragedResponse:
     """Return the ensemble that predicts. Fits without weight are left out.
 
-    The large fits have the same weight together as in the out-of-fold average. This share applies
-    again between fits without one fold and the fit on all rows, which has no out-of-fold scores.
+    The large fits have the same weight together as in the out-of-fold average. The same share is
+    used between fits without one fold and the fit on all rows, because the fit on all rows has no
+    out-of-fold scores.
     """
     share = scores.share
     small, large = ([part.response for part in parts] for parts in (clones, folds))
@@ -255,7 +257,7 @@ def find_size_correction(
     """Return the temperature that accounts for the size of the ensemble that predicts.
 
     The calibrator was fitted on averages of a few clones, but more clones predict. A larger average
-    is more accurate and less confident, so it needs a lower temperature. The logarithm of that
+    is more accurate and less confident, so it needs a lower temperature. The logarithm of this
     temperature is close to linear in the standard deviation of an average, which is proportional to
     the root of the sum of its squared weights. Averages of two and of all held-out clones determine
     the line.

@@ -55,7 +55,7 @@ class Response:
 
     @property
     def estimators(self) -> list[Any]:
-        """The fitted classifier, as a list."""
+        """List that contains the fitted classifier."""
         return [self.estimator]
 
     def scores(self, X: Any) -> FloatArray:
@@ -113,7 +113,7 @@ def check_classifier(estimator: Any) -> None:
 
 
 def response_method(estimator: Any) -> str:
-    """Return ``"decision_function"`` if its values are one per class, else ``"predict_proba"``."""
+    """Return ``"decision_function"`` if it has one value per class, else ``"predict_proba"``."""
     has_proba = getattr(estimator, "predict_proba", None) is not None
     has_logits = getattr(estimator, "decision_function", None) is not None
     if not (has_logits or has_proba):

@@ -87,7 +87,7 @@ class TrainingData:
         return ScoredRows(response, rows, response.scores(take_rows(self.X, rows)))
 
     def fit_and_score(self, estimator: Any, split: Split, params: dict[str, Any]) -> ScoredRows:
-        """Fit a clone on the first rows of a split and score the others."""
+        """Fit a clone on the first rows of a split and score the other rows of the split."""
         train, test = split
         return self.score(self.fit(estimator, train, params), test)
 

@@ -1,8 +1,8 @@
 """The command line: ``calibrant demo | evaluate | fit | apply | decide | export | compare | report
 | llm | monitor``.
 
-Results go to standard output, warnings and progress to standard error. Bad input ends with exit
-code 2 and one line that states the problem. A command that a signal ends has exit code 128 plus the
+Results go to standard output, warnings and progress to standard error. For bad input, the exit code
+is 2 and one line states the problem. If a signal ends a command, the exit code is 128 plus the
 number of the signal. The commands are in `calibrant.cli._app`, which needs the optional
 dependencies ``cli``.
 """

@@ -1,4 +1,4 @@
-"""``python -m calibrant.cli``."""
+"""Run the command line with ``python -m calibrant.cli``."""
 
 from calibrant.cli import main
 

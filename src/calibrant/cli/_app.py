@@ -231,8 +231,8 @@ def decide(
     printing: Printing,
 ) -> None:
     """Add decisions to the columns of a file. Decisions are answers with a guaranteed error rate
-    (--risk), actions of least expected cost (--cost), or sets of labels (--sets). The guarantee is
-    printed on standard error.
+    (--risk), actions with the lowest expected cost (--cost), or sets of labels (--sets). The
+    guarantee is printed on standard error.
     """
     from calibrant.cli._decisions import decide_file
     from calibrant.cli._existing import check_output

@@ -36,7 +36,7 @@ rounding error of float64 and far below any visible difference."""
 def evaluate_file(
     file: ScoreFile, n_bins: int, by: dict[str, AnyArray] | None = None, min_rows: int = 0
 ) -> Evaluation | GroupedEvaluation | TopEvaluation:
-    """Evaluate a file of any size block by block. Top scores and small groups are loaded."""
+    """Evaluate a file block by block. Top scores, and small files with groups, are loaded."""
     from calibrant.metrics import evaluate
 
     if file.has_top_scores or by:
@@ -257,7 +257,7 @@ def apply_file(
 ) -> int:
     """Write the calibrated probabilities of a file of any size, and return the number of rows.
 
-    ``by`` are the names of group columns, if they differ from those of the fit.
+    ``by`` contains the names of group columns, if these names differ from the names in the fit.
     """
     from calibrant.io._writers import write_scores
 

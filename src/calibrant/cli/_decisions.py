@@ -1,4 +1,4 @@
-"""Decide on the rows of a file: answers with a guarantee, actions of least cost, or sets."""
+"""Decide on the rows of a file: answers with a guarantee, actions of lowest cost, or sets."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def open_file(
 def rows_for(
     calibrators: Iterable[Calibrator], file: ScoreFile, is_chunked: bool | None
 ) -> ScoreFile | LoadedRows:
-    """Return the rows to fit on: the file, which is read in blocks, or all rows in memory.
+    """Return the rows to fit on, either as a file that is read in blocks or in memory.
 
     By default, a file is loaded if its scores take at most ``LOADED_BYTES``, or if a calibrator
     needs all rows.
@@ -104,8 +104,8 @@ def read_model_columns(
 ) -> dict[str, AnyArray] | None:
     """Read the group columns of a fitted calibrator, or return None if it has no groups.
 
-    ``names`` are the names of these columns in the file, by default those of the fit. A group may
-    be missing.
+    ``names`` contains the names of the group columns in the file. The default is the names in the
+    fit. A group may be missing.
     """
     expected = vars(model).get("by_", ())
     if names and not expected:
@@ -128,7 +128,7 @@ def read_columns(file: ScoreFile, names: list[str] | None) -> dict[str, AnyArray
 
 
 def digest_file(path: Path) -> str:
-    """Return the SHA-256 digest of a file, which identifies its content. Empty for pipes."""
+    """Return the SHA-256 digest of a file, which is empty for a pipe."""
     if not path.is_file():  # a pipe cannot be read twice
         return ""
     with path.open("rb") as data:

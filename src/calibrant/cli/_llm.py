@@ -47,7 +47,7 @@ def show_runs(report: llm.RunsReport, output: Output) -> None:
 
 
 def _threshold_lines(thresholds: Mapping[str, llm.AnswerThreshold]) -> list[str]:
-    """A line per task with a threshold, and one line for all tasks without."""
+    """A line per task with a threshold, and one line for all tasks without a threshold."""
     unproved = [task for task, value in thresholds.items() if value.threshold is None]
     lines = [f"{task}: {value}" for task, value in thresholds.items() if task not in unproved]
     if len(unproved) == 1:

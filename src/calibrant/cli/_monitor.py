@@ -142,7 +142,7 @@ def _note_alarm(reference: CalibrationMonitor, output: Output) -> None:
 
 
 def _note_rare_classes(rows: Any, file: Any, tolerance: float, output: Output) -> None:
-    """Warn about rare classes whose errors are within the tolerance."""
+    """Warn about rare classes, for which large relative errors may raise no alarm."""
     from calibrant._kernels.simplex import as_proba
     from calibrant._validation import shortened
 

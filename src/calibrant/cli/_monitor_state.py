@@ -58,7 +58,7 @@ def read_monitor(path: Path) -> CalibrationMonitor:
 def write_monitor(path: Path, monitor: CalibrationMonitor) -> None:
     """Replace the state file.
 
-    Raise if the new state could not be read, because sums are out of range.
+    Raise if the new state could not be read again, because sums are out of range.
     """
     from calibrant.monitoring import CalibrationMonitor
 

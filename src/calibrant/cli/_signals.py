@@ -42,7 +42,7 @@ def catch_signals() -> Iterator[None]:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Raise `Termination`. During an uninterruptible step, try again soon.
+    """Raise `Termination`. If the signal arrives during an uninterruptible step, try again soon.
 
     An interrupted import would leave a broken module, and an interrupted replacement of a file
     would not be recorded.

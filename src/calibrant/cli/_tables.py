@@ -218,7 +218,7 @@ def _comparison_cells(result: Comparison, place: int) -> tuple[list[str], list[l
 def _table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], *, has_names: bool = False
 ) -> Table:
-    """Return a table without lines. The first column is text, and the others are numbers.
+    """Return a table without lines. The first column is text, and the other columns are numbers.
 
     ``has_names`` keeps the cells of the first column on one line.
     """

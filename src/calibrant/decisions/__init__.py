@@ -1,7 +1,7 @@
 """Decisions from probabilities: when to answer, what an error costs, and sets of labels.
 
-- `SelectiveClassifier` answers or abstains, with a small share of wrong answers. The error rate is
-  proved for new rows, with a stated confidence.
+- `SelectiveClassifier` answers or abstains. The error rate of its answers on new rows exceeds
+  ``risk`` with probability at most ``delta``.
 - `select_answers` answers or abstains in one batch of rows. The error rate is bounded on average
   over batches.
 - `DecisionRule` minimizes the expected cost of actions, one of which may be an abstention.

@@ -17,7 +17,9 @@ from calibrant.metrics.sureness import check_score, sureness
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection(ShortRepr, AsText):
-    """Answers to a batch of rows, returned by `select_answers`. Print it for a description.
+    """Answers to a batch of rows, returned by `select_answers`.
+
+    Print the selection for a description.
 
     Attributes
     ----------
@@ -134,10 +136,10 @@ def select_answers(
     ``risk`` for every distribution of exchangeable rows. This bound holds even with ties, and even
     if higher scores are not better.
 
-    The proof considers a wrong row j of the batch and replaces the other p-values by values that
+    The proof considers a wrong row j of the batch. The other p-values are replaced by values that
     are symmetric in row j and the n rows. If row j is answered, the number of answers stays the
-    same. Given these n + 1 rows in any order, the rank of row j is uniform, so row j contributes at
-    most risk / m to the expected share of wrong answers.
+    same. Given these n + 1 rows in any order, the rank of row j is uniform. Row j therefore
+    contributes at most risk / m to the expected share of wrong answers.
 
     References
     ----------

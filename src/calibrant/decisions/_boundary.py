@@ -78,14 +78,14 @@ def _binomial(n_steps: int, risk: float) -> tuple[int, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class Boundary:
-    """Numbers of errors that a walk of ``risk`` crosses with probability at most ``delta``.
+    """The boundary that a random walk of errors crosses with probability at most ``delta``.
 
     Attributes
     ----------
     ranks : array of int
         First rank of each cell. A cell is one rank if there are at most 4,000 rows.
     limits : array of int
-        Number of errors allowed at the ranks of each cell, -1 if none is.
+        Number of errors allowed at the ranks of each cell, -1 if even zero errors are too many.
     """
 
     n_rows: int
@@ -118,7 +118,7 @@ class Boundary:
 
     @cached_property
     def _before(self) -> list[Counts]:
-        """Walks that have not crossed: at rank 0, and just after each jump."""
+        """Walks that have not crossed the boundary at rank 0 and just after each jump."""
         counts, rank = [Counts(0, np.ones(1))], 0
         for cell, high in zip(self._jumps, self._highest, strict=True):
             steps, rank = int(self.ranks[cell]) - rank, int(self.ranks[cell])
@@ -140,7 +140,7 @@ class Boundary:
         return later[::-1]
 
     def _back(self, later: Counts, n_steps: int, low: int, high: int) -> FloatArray:
-        """Probabilities of ``low`` to ``high`` errors, ``n_steps`` before those of a jump."""
+        """Probability of never crossing with ``low`` to ``high`` errors, before a jump."""
         first, kernel = _binomial(n_steps, self.risk)
         start, stop = low + first, high + first + len(kernel)
         # The probability is zero below the boundary of the later jump, and one above its highest
@@ -153,7 +153,10 @@ class Boundary:
 
     @cached_property
     def not_crossed(self) -> float:
-        """Probability that the walk never crosses. Negligible counts are treated as crossed."""
+        """Probability that the walk never crosses.
+
+        Walks with a negligible probability are treated as crossed.
+        """
         return self._before[-1].total
 
     def start(self, cell: int) -> tuple[Counts, int]:

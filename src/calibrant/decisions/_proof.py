@@ -1,6 +1,7 @@
 """Find how many of the most confident rows can be answered with few errors.
 
-`_boundary` tests single ranks. This module reuses the error probability: after a rank is proved,
+A rank m is proved if the error rate of the m most confident rows is shown to be at most the risk.
+`_boundary` tests single ranks. This module reuses the error probability. After a rank is proved,
 later ranks may use the probability that the walk crosses only before these ranks.
 """
 
@@ -33,22 +34,23 @@ def count_proved(errors: BoolArray, is_end: BoolArray, risk: float, delta: float
         Whether each row is wrong, in order of decreasing confidence. Rows with equal scores are in
         random order.
     is_end : array of bool, shape (n,)
-        Whether a row is the last of its score. A threshold cannot separate equal scores.
+        Whether a row is the last row with its score. A threshold cannot separate equal scores.
     risk, delta : float
-        Largest error rate, and the probability that the true error rate exceeds ``risk``.
+        Largest error rate, and the largest probability that the true error rate exceeds ``risk``.
 
     Notes
     -----
     Let :math:`E_m` be the number of errors among the first m rows, and let B be the set of ranks at
-    which the error rate of the answers is above ``risk``. Jointly over these ranks, the
-    :math:`E_m` are stochastically at least a walk of Bernoulli(``risk``) steps. With probability
-    1 - ``delta``, no rank in B is therefore below the boundary, and all ranks below the boundary
-    are proved.
+    which the error rate of the answers is above ``risk``. Jointly over these ranks, the :math:`E_m`
+    are stochastically no smaller than a walk of Bernoulli(``risk``) steps. With probability 1 -
+    ``delta``, no rank in B is therefore below the boundary, and all ranks below the boundary are
+    proved.
 
-    Closed testing extends the result. If the ranks from i to m - 1 are proved and rank i is below
-    the boundary, then rank m is proved if :math:`P(\text{Bin}(m, \text{risk}) \le E_m)` is at most
-    the probability that the walk crosses the boundary between i and m - 1 and nowhere else. These
-    events are disjoint for different gaps, so their probabilities add up to at most ``delta``.
+    Closed testing extends the result. Suppose that the ranks from i to m - 1 are proved and that
+    rank i is below the boundary. Then rank m is proved if
+    :math:`P(\text{Bin}(m, \text{risk}) \le E_m)` is at most the probability that the walk crosses
+    the boundary between i and m - 1 and nowhere else. These crossing events are disjoint for
+    different gaps, so their probabilities add up to at most ``delta``.
     """
     boundary = boundary_of(len(errors), float(risk), float(delta))
     n_errors = np.cumsum(errors, dtype=np.intp)

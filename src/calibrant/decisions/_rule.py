@@ -1,4 +1,4 @@
-"""Decisions of least expected cost, and a classifier that makes these decisions."""
+"""Decisions with the lowest expected cost, and a classifier that makes these decisions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from calibrant.decisions._source import copy_feature_names, copy_tags, fit_route
 
 
 class DecisionRule(SavedDecision, BaseEstimator):
-    r"""Choose the action of least expected cost for each row of probabilities.
+    r"""Choose the action with the lowest expected cost for each row of probabilities.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class DecisionRule(SavedDecision, BaseEstimator):
     :math:`\arg\min_a \sum_k p_k c_{ka}`. Ties go to the first column. This decision is optimal if p
     are the true probabilities, so calibrate the probabilities first. If errors cost 1 and an
     abstention costs d, the rule answers if the confidence is at least 1 - d (Chow's rule). With the
-    costs ``[[0, t], [1 - t, 0]]`` of two classes, the rule predicts class 1 if its probability is
-    above t. After a change of class frequencies, decide on the corrected probabilities of
+    costs ``[[0, t], [1 - t, 0]]`` of a binary problem, the rule predicts class 1 if its probability
+    is above t. After a change of class frequencies, decide on the corrected probabilities of
     `calibrant.label_shift`.
 
     By default, the abstention has the label A, the number of its column. If you pass ``classes`` or
@@ -115,7 +115,7 @@ class DecisionRule(SavedDecision, BaseEstimator):
         return action_labels(self.costs_, self.abstain, self.classes, self.actions)
 
     def decide(self, proba: ScoresLike) -> AnyArray:
-        """Return the action of least expected cost for each row.
+        """Return the action with the lowest expected cost for each row.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ def action_labels(costs: FloatArray, abstain: Any, classes: Any, actions: Any) -
 
 
 class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Predict the action of least expected cost.
+    """Predict the action with the lowest expected cost.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimator_ : estimator
         The fitted estimator.
     rule_ : DecisionRule
-        The rule with the classes of the estimator.
+        The decision rule for the classes of the estimator.
     classes_ : array of shape (K,)
         Labels of the estimator.
 
@@ -300,7 +300,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> AnyArray:
-        """Predict the action of least expected cost.
+        """Predict the action with the lowest expected cost.
 
         Parameters
         ----------

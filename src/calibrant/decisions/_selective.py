@@ -42,9 +42,9 @@ class SelectiveClassifier(
 ):
     r"""Answer or abstain, with at most a given share of wrong answers.
 
-    The error rate is proved on rows that were not used to fit the estimator. If you pass
-    probabilities, a fitted calibrator or ``FrozenEstimator(model)``, the proof uses all rows. If
-    you pass an unfitted classifier or calibrator, the proof uses rows that are held out from the
+    The bound on the error rate is proved with rows that were not used to fit the estimator. If you
+    pass probabilities, a fitted calibrator or ``FrozenEstimator(model)``, the proof uses all rows.
+    If you pass an unfitted classifier or calibrator, the proof uses rows that are held out from the
     fit.
 
     Parameters
@@ -60,7 +60,7 @@ class SelectiveClassifier(
     score : {"confidence", "margin", "log-margin"} or callable, default "confidence"
         Score that ranks the rows. Rows with the highest score are answered. "confidence" is the
         highest probability. "margin" is the difference between the two highest probabilities, and
-        "log-margin" is the logarithm of their ratio. A function gets probabilities (n, K) and
+        "log-margin" is the logarithm of their ratio. A function takes probabilities (n, K) and
         returns one number per row.
     loss : "error" or array-like of shape (K, K), default "error"
         "error" counts wrong answers. A matrix contains the cost of each answer (column) for each
@@ -69,7 +69,7 @@ class SelectiveClassifier(
         Whether the risk holds for the answers of every class, with one threshold per class. If
         False, the risk holds on average over all answers.
     cv : float, default 0.5
-        Share of rows held out for the proof, if the estimator is fitted here.
+        Share of rows held out for the proof, if `fit` fits the estimator.
     abstain : label, optional
         Prediction for rows without an answer. The default is -1 if labels are numbers and "" if
         labels are text.
@@ -88,7 +88,7 @@ class SelectiveClassifier(
         The fitted estimator that predicts.
     threshold_ : float
         Rows with a score above this threshold are answered. The threshold is -inf if all rows are
-        answered, and inf if no row is answered. Not set if ``per_class``.
+        answered, and inf if no row is answered. This attribute is not set if ``per_class`` is True.
     thresholds_ : array of shape (K,)
         The threshold for each predicted class.
     coverage_ : float
@@ -111,8 +111,8 @@ class SelectiveClassifier(
     Let R(t) be the error rate of new rows with a score above t. The threshold has
     :math:`P(R(t) \le \text{risk}) \ge 1 - \delta` for every distribution, and R need not be
     monotone. The proof compares the errors of the most confident rows with an exact boundary of a
-    random walk, and passes the unused part of :math:`\delta` on to the next ranks by closed
-    testing. Ties are broken at random in the proof, and tied rows are answered together.
+    random walk. Closed testing passes the unused part of :math:`\delta` on to the next ranks. Ties
+    are broken at random in the proof, and tied rows are answered together.
 
     A loss between 0 and the largest cost C is replaced by an error with probability loss / C. The
     risk is replaced by risk / C. With ``per_class``, delta is divided by the number of predicted
@@ -327,12 +327,12 @@ class SelectiveClassifier(
         return float(weight @ (self.predict(X) == labels) / weight.sum())
 
     def guarantee(self) -> SelectiveGuarantee:
-        """State what was proved.
+        """Return the guaranteed bound on the error rate of the answers.
 
         Returns
         -------
         calibrant.guarantees.SelectiveGuarantee
-            The guarantee. Print it for a description.
+            The guarantee. Print the guarantee for a description.
 
         Examples
         --------

@@ -39,9 +39,10 @@ _ROUNDING = 1e-9
 class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEstimator):
     r"""Predict sets of labels that contain the true label with a given probability.
 
-    Rows that were not used to fit the estimator determine the sets, see `SelectiveClassifier`. If
-    you know the costs of errors, prefer probabilities and a `DecisionRule`. A set with one label
-    has no guaranteed error rate, and an empty set is not an abstention.
+    The sets are determined with rows that were not used to fit the estimator, see
+    `SelectiveClassifier`. If you know the costs of errors, prefer probabilities and a
+    `DecisionRule`. A set with one label has no guaranteed error rate, and an empty set is not an
+    abstention.
 
     Parameters
     ----------
@@ -52,8 +53,9 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     coverage : float, default 0.9
         Smallest probability that a set contains the true label.
     score : {"lac", "aps"}, default "lac"
-        "lac" has the smallest sets on average: all labels with a probability above a threshold.
-        "aps" adds labels in the order of their probabilities, so uncertain rows get larger sets.
+        "lac" includes all labels with a probability above a threshold, which gives the smallest
+        sets on average. "aps" adds labels in the order of their probabilities, so uncertain rows
+        get larger sets.
     randomize : bool, default False
         Whether "aps" includes the last label at random, which gives exact coverage and sometimes
         empty sets. If False, the most probable label is always included.
@@ -64,7 +66,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         With "pool", the coverage holds on average over the rows of these classes. With "always",
         these classes are in every set.
     cv : float, default 0.5
-        Share of rows that determine the sets, if the estimator is fitted here.
+        Share of rows that determine the sets, if `fit` fits the estimator.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in X, if ``estimator`` is None.
     classes : array-like of labels, optional
@@ -79,7 +81,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     estimator_ : estimator
         The fitted estimator that predicts.
     thresholds_ : array of shape (K,)
-        A label is in the set if its score is at most its threshold.
+        Threshold of each label. A label is in the set if its score is at most this threshold.
     pooled_classes_, always_classes_ : arrays
         Classes with too few rows for a separate threshold, by their treatment (``small``).
     certificate_ : calibrant.guarantees.Certificate
@@ -88,7 +90,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     See Also
     --------
     SelectiveClassifier : One label with a guaranteed error rate, or no answer.
-    DecisionRule : Actions of least expected cost.
+    DecisionRule : Actions with the lowest expected cost.
     calibrant.guarantees.CoverageGuarantee : The result of `guarantee`.
 
     Notes
@@ -296,12 +298,12 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         return before + (1.0 - rng.random((len(proba), 1))) * proba
 
     def guarantee(self) -> CoverageGuarantee:
-        """State the guaranteed coverage.
+        """Return the guaranteed coverage of the sets.
 
         Returns
         -------
         calibrant.guarantees.CoverageGuarantee
-            The guarantee. Print it for a description.
+            The guarantee. Print the guarantee for a description.
         """
         check_fitted(self)
         ranks = np.array([_rank(int(size), self.coverage) for size in self.group_sizes_])

@@ -52,7 +52,7 @@ def proof_rows(owner: Any, X: Any, y: Any, params: dict[str, Any]) -> ProofRows:
     """Fit the estimator of ``owner`` if necessary, and predict held-out rows.
 
     ``owner`` has the parameters ``estimator``, ``cv``, ``inputs``, ``classes`` and
-    ``random_state``. ``params`` are the keyword arguments of its ``fit``.
+    ``random_state``. ``params`` are the keyword arguments of the ``fit`` of ``owner``.
     """
     rng = np.random.default_rng([as_seed(owner.random_state) or 0, 0])
     labels = check_targets(y)
@@ -74,7 +74,7 @@ def proof_rows(owner: Any, X: Any, y: Any, params: dict[str, Any]) -> ProofRows:
 
 
 def _is_fitted(estimator: Any) -> bool:
-    """Return whether the proof can use all rows, because nothing is left to fit."""
+    """Return whether the proof can use all rows, because no estimator has to be fitted."""
     if isinstance(estimator, Calibrator):
         return hasattr(estimator, "classes_")
     return estimator is None or isinstance(estimator, FrozenEstimator)
@@ -110,8 +110,8 @@ def _has_summary(
 ) -> bool:
     """Return whether rows have the same number, class frequencies and log-loss as those of a fit.
 
-    If rows have few distinct values, equal rows also occur in independent data, so hashes contain
-    no information.
+    If rows have few distinct values, equal rows also occur in independent data, so equal hashes are
+    no evidence of shared rows.
     """
     codes, _ = encode_labels(as_array(y), calibrator.n_classes_, calibrator.classes_)
     sample = ArraySample(scores, codes, check_weight(None, len(codes)))
@@ -197,7 +197,10 @@ def _predict(estimator: Any, X: Any, labels: AnyArray) -> tuple[FloatArray, IntA
 
 
 def probabilities(estimator: Any, X: Any, classes: AnyArray) -> FloatArray:
-    """Return the probabilities of a fitted estimator, (n, K). Classes that it lacks have zero."""
+    """Return the probabilities of a fitted estimator, (n, K).
+
+    Classes that the estimator lacks have probability zero.
+    """
     if hasattr(estimator, "predict_proba"):
         proba = as_array(estimator.predict_proba(X))
     else:

@@ -1,7 +1,7 @@
 """Export fitted calibrators to ONNX, PyTorch, SQL, Python and JavaScript.
 
 `program` turns a fitted calibrator into a list of a few simple operations (`OPS`). `to_onnx`,
-`to_torch`, `to_sql`, `to_python` and `to_javascript` translate this list for another runtime. The
+`to_torch`, `to_sql`, `to_python` and `to_javascript` translate the list for another runtime. The
 exported code returns the same probabilities as `Program.__call__`.
 """
 

@@ -15,7 +15,7 @@ from calibrant.export._values import Value, stack
 class Average(NamedTuple):
     """The programs of several classifiers, and the weights of their results.
 
-    ``last``, if it is not None, transforms the weighted average of the results.
+    If ``last`` is not None, it transforms the weighted average of the results.
     """
 
     programs: tuple[Program, ...]

@@ -1,7 +1,7 @@
 """Validation inside exported programs, with the rules of `check_scores`.
 
 Every target writes the program that `guarded` returns. This program replaces invalid rows by equal
-scores, so no engine fails, and returns NaN or NULL for them.
+scores, so no engine fails, and returns NaN or NULL for these rows.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _admit_proba(scores: Value, exact: float) -> tuple[Value, Value]:
 
 
 def _admit_logits(scores: Value, inputs: str) -> tuple[Value, Value]:
-    """Return rows with a finite logit, and a column with 1 for valid rows and NaN for others."""
+    """Return rows with a finite logit, and a column with 1 for valid and NaN for invalid rows."""
     total = scores.apply("log_sum_exp")
     if inputs == "log_proba":
         total = total.admit(0.0, 0.0, _LOG_SUM_SLACK)

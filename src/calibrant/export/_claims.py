@@ -39,7 +39,7 @@ def _reduction(model: MulticlassToBinary, scores: Value) -> Value:
 def _check_columns(notion: Notion, n_classes: int) -> bool:
     """Return whether each claim is about one label.
 
-    Raises a ValueError if the notion does not define which columns its claims add up.
+    Raise a ValueError if the notion does not define which columns its claims add up.
     """
     ramp = np.arange(1.0, 2.0 * n_classes + 1.0).reshape(2, n_classes) ** 2
     rows = normalized(np.vstack([ramp, ramp[:, ::-1]]))

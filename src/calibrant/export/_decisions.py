@@ -35,7 +35,7 @@ DECISIONS = (DecisionClassifier, DecisionRule, PredictionSets, SelectiveClassifi
 
 
 def decision_program(decision: Any, emit: Emit) -> Program:
-    """The program of a decision, with its calibrator; ``emit`` writes the calibrator."""
+    """The program of a decision and its calibrator. ``emit`` writes the calibrator."""
     if isinstance(decision, DecisionRule):
         return _program(decision, "proba", lambda scores: scores, _rule_outputs(decision))
     check_fitted(decision)
@@ -78,7 +78,7 @@ def _program(
 
 
 def _rule_outputs(rule: DecisionRule) -> Callable[[Value], Outputs]:
-    """The action of least expected cost, and its expected cost."""
+    """The action with the lowest expected cost, and its expected cost."""
     costs, actions = rule.costs_, rule.actions_
 
     def outputs(proba: Value) -> Outputs:

@@ -1,7 +1,8 @@
 """Convert fitted calibrators to programs, with one function for each class of calibrators.
 
 A function with the decorator ``@emits(Class)`` takes the fitted calibrator and its scores as a
-`Value`, and returns the probabilities as a `Value`. It reads only public fitted attributes.
+`Value`, and returns the probabilities as a `Value`. The function reads only public fitted
+attributes.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _emitters: dict[type, Emit] = {}
 def register(cls: type) -> Callable[[Function], Function]:
     """Register the function that converts the fitted calibrators of a class to programs.
 
-    Use it to export calibrators that are not part of this package.
+    Use this decorator to export calibrators that are not part of this package.
 
     Parameters
     ----------
@@ -101,14 +102,14 @@ def program(calibrator: Any) -> Program:
     Returns
     -------
     Program
-        The operations. Call it with scores to get calibrated probabilities.
+        The operations. Call the program with scores to get calibrated probabilities.
 
     Raises
     ------
     TypeError
         If the argument is not a calibrator, or its class is not registered.
     ValueError
-        If the calibrator cannot be exported, for example Monte Carlo predictions and canonical
+        If the calibrator cannot be exported, for example with Monte Carlo predictions or canonical
         binning.
 
     See Also
@@ -152,7 +153,7 @@ def program(calibrator: Any) -> Program:
 def program_of_odds(calibrator: Calibrator) -> Program:
     """Return the program of a binary calibrator that treats the second score as log-odds.
 
-    The decision function z of a binary classifier is log-odds. Converters write it as the columns
+    The decision function z of a binary classifier is log-odds. Converters write z as the columns
     (0, z) or (-z, z). In the latter case, the difference of the two columns would be 2z.
     """
     scores = Value(Builder(2), 0)
@@ -301,7 +302,7 @@ def _bayesian(model: BayesianTemperatureScaling, scores: Value) -> Value:
 
 
 def _affine_softmax(u: Value, coef: Any, intercept: Any) -> Value:
-    """Apply an affine function and a softmax. Vector coefficients are a diagonal matrix."""
+    """Apply an affine function and a softmax. Vector coefficients represent a diagonal matrix."""
     op, name = ("scale", "factor") if coef.ndim == 1 else ("affine", "coef")
     return u.apply(op, **{name: coef, "offset": intercept}).apply("softmax")
 
@@ -463,6 +464,6 @@ def _group(model: GroupCalibration, scores: Value) -> Value:
 
 
 def _slope_and_offsets(effects: Any, n_classes: int) -> tuple[Any, Any]:
-    """Factors and offsets of the logits of one group; without offsets, these are zero."""
+    """Factors and offsets of the logits of one group. Offsets that were not fitted are zero."""
     offsets = effects[1:] if len(effects) > 1 else np.zeros(n_classes)
     return np.full(n_classes, 1.0 + effects[0]), offsets

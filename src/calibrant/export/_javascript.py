@@ -56,7 +56,7 @@ export function decide(row) {{
 
 
 def _decision(program: Program) -> str:
-    """Return the function of the named outputs, or an empty text without named outputs."""
+    """Return the function of the named outputs, or an empty string without named outputs."""
     entries = [f"    {entry.name}: {_entry(entry)}," for entry in program.outputs]
     names = ", ".join(entry.name for entry in program.outputs)
     return _DECIDE.format(names=names, entries="\n".join(entries)) if entries else ""

@@ -70,7 +70,10 @@ class _Graph:
         return x if have == want else self.op("Cast", x, to=want)
 
     def row_sum(self, x: str, n_columns: int) -> str:
-        """Sum each row; long rows by halves, because runtimes add one by one and lose digits."""
+        """Sum each row.
+
+        Long rows are summed by halves, because runtimes add one by one and lose digits.
+        """
         while n_columns > SHORT_ROW:
             half = n_columns // 2
             parts = [self.slice(x, 0, half), self.slice(x, half, 2 * half)]
@@ -88,10 +91,11 @@ class _Graph:
         return self.op("Sub", x, self.at(x, self.op("ArgMax", x, axis=1, keepdims=1)))
 
     def index(self, x: str, edges: Any, side: str) -> str:
-        """Count the edges below each entry ("left"), or not above it ("right").
+        """Count the edges that are below each entry ("left") or not above each entry ("right").
 
         Many edges are counted in two steps: first whole blocks, then the edges of the block that
-        contains x. This compares an entry with about 2 sqrt(E) numbers instead of all E edges.
+        contains x. This method compares an entry with about 2 sqrt(E) numbers instead of all E
+        edges.
         """
         if not len(edges):
             return self.op("Cast", self.op("Mul", x, self.number(0.0)), to=TensorProto.INT64)
@@ -104,7 +108,7 @@ class _Graph:
         return self.op("Add", whole, inside)
 
     def count(self, x: str, edges: str, side: str) -> str:
-        """Count the edges along their last axis, below each entry ("left") or not above it."""
+        """Count edges along the last axis, below each entry ("left") or not above the entry."""
         kind = "Greater" if side == "left" else "GreaterOrEqual"
         above = self.op(kind, self.op("Unsqueeze", x, self.integers(-1)), edges)
         counted = self.op("Cast", above, to=TensorProto.INT64)
@@ -302,7 +306,7 @@ OPERATORS: dict[str, Write] = {
 
 
 def as_model(average: Average, opset: int, dtype: str, scores: Sequence[int] | None = None) -> Any:
-    """Return an ONNX model of a program, or of the average of several, each with its own input.
+    """Return an ONNX model of a program, or of the average of programs with one input each.
 
     ``scores`` are the element types of the inputs, by default the type of the output. All
     computations use double precision. Single precision cannot represent 1 - 1e-12, and a
@@ -341,7 +345,7 @@ def input_names(count: int) -> list[str]:
 def _write(graph: _Graph, program: Program, scores: str, kind: int) -> list[str]:
     """Write a program for scores of type ``kind``.
 
-    Return the names of its named outputs and, last, of its probabilities.
+    Return the names of the program's named outputs and, last, of its probabilities.
     """
     values, widths = [scores], [program.n_classes]
     dtype = "float32" if kind == TensorProto.FLOAT else "float64"

@@ -48,7 +48,7 @@ class BayesianTemperatureScaling(BaseCalibrator):
         Temperatures that represent the posterior, and their weights. A degenerate posterior has
         fewer temperatures.
     converged_, n_iter_, objective_ : bool, int, float
-        Whether the fit converged, its number of iterations, and the minimum that it reached.
+        Whether the fit converged, its number of iterations, and the minimum of the objective.
 
     See Also
     --------

@@ -83,7 +83,7 @@ class DirichletCalibration(AffineCalibrator):
     cv_scores_ : array or None
         Mean held-out log-loss of each candidate. None if there was no cross-validation.
     converged_, n_iter_, objective_ : bool, int, float
-        Whether the fit converged, its number of iterations, and the minimum that it reached.
+        Whether the fit converged, its number of iterations, and the minimum of the objective.
 
     See Also
     --------

@@ -83,7 +83,7 @@ class VectorScaling(AffineCalibrator):
     intercept_ : array of shape (K,)
         The shifts b. The sum of the shifts is zero, because a common shift changes no probability.
     converged_, n_iter_, objective_ : bool, int, float
-        Whether the fit converged, its number of iterations, and the minimum that it reached.
+        Whether the fit converged, its number of iterations, and the minimum of the objective.
 
     See Also
     --------
@@ -154,7 +154,7 @@ class MatrixScaling(AffineCalibrator):
     intercept_ : array of shape (K,)
         The intercepts b.
     converged_, n_iter_, objective_ : bool, int, float
-        Whether the fit converged, its number of iterations, and the minimum that it reached.
+        Whether the fit converged, its number of iterations, and the minimum of the objective.
 
     See Also
     --------

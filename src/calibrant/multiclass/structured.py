@@ -55,7 +55,7 @@ class StructuredScaling(AffineCalibrator):
     smoothing_ : float
         The weight a of the uniform distribution in q.
     converged_, n_iter_, objective_ : bool, int, float
-        Whether the fit converged, its number of iterations, and the minimum that it reached.
+        Whether the fit converged, its number of iterations, and the minimum of the objective.
 
     See Also
     --------

@@ -63,7 +63,7 @@ class TemperatureScaling(SoftmaxCalibrator):
         Second derivative of the mean log-loss in log T. The standard error of log T is
         :math:`1 / \sqrt{n\, \mathrm{curvature}}`.
     converged_, n_iter_, objective_ : bool, int, float
-        Whether the fit converged, its number of iterations, and the minimum that it reached.
+        Whether the fit converged, its number of iterations, and the minimum of the objective.
 
     See Also
     --------
@@ -233,7 +233,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     weights_ : array of shape (3,)
         The weights of the tempered, original and uniform probabilities.
     converged_, n_iter_, objective_ : bool, int, float
-        Whether the fit converged, its number of iterations, and the minimum that it reached.
+        Whether the fit converged, its number of iterations, and the minimum of the objective.
 
     See Also
     --------
