@@ -56,7 +56,8 @@ class NamedOutput:
     """A result of a program besides the probabilities, such as the decision of a rule.
 
     ``value`` is the number of a value. If there are ``labels``, this value has one column with
-    places in the labels. Otherwise its columns are numbers: one, or one per class.
+    indices into the labels. Otherwise the value has one numeric column, or one numeric column per
+    class.
     """
 
     name: str
@@ -66,7 +67,7 @@ class NamedOutput:
 
 @dataclass(frozen=True)
 class Program:
-    """A fitted calibrator as a list of operations that does not need the calibrator.
+    """A fitted calibrator as a list of operations, which runs without the calibrator.
 
     Calling a program with scores returns the same probabilities as ``predict_proba`` of the
     calibrator. NumPy computes one operation after the other, and the last operation returns the
@@ -175,7 +176,7 @@ class Program:
         return self.run_values(scores)[len(self.nodes)]
 
     def run_values(self, scores: FloatArray) -> dict[int, FloatArray]:
-        """Return the probabilities and the named outputs of a block of scores, by value."""
+        """Return the probabilities and the named outputs of a block of scores, by value number."""
         last_use = last_uses(self.nodes)
         kept = {output.value for output in self.outputs}
         values: dict[int, FloatArray] = {0: scores}

@@ -68,7 +68,7 @@ def module_values(program: Program, literal: Callable[[Any], str]) -> dict[str, 
 
 
 def _kept(program: Program) -> list[int]:
-    """The numbers of the probabilities and of the named outputs."""
+    """The value numbers of the probabilities and of the named outputs."""
     return sorted({len(program.nodes), *(output.value for output in program.outputs)})
 
 

@@ -90,7 +90,7 @@ def _check_outputs(program: Program, keep: Sequence[str]) -> None:
 
 
 def _outputs(program: Program) -> list[str]:
-    """The columns of the result: the label, one per class, and those of named outputs."""
+    """The columns of the result: the label, one per class, and the columns of named outputs."""
     names = ["calibrated_label", *(f"calibrated_{label}" for label in program.classes)]
     return [*names, *(name for output in program.outputs for name in _columns_of(program, output))]
 
@@ -207,7 +207,7 @@ def _finish(query: _Query, program: Program, value: Columns, outputs: Sequence[C
 
 
 def _decided(sql: Sql, output: NamedOutput, columns: Columns) -> Columns:
-    """The columns of a named output; places of labels become the labels."""
+    """The columns of a named output, with labels in place of label indices."""
     if not output.labels:
         return columns
     cases = " ".join(

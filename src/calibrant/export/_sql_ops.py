@@ -332,7 +332,10 @@ FREE = ("columns", "stack", "constant")
 
 
 def steps_of(node: Node) -> Steps:
-    """Return the table expressions of a node. The last one contains its value."""
+    """Return the table expressions of a node.
+
+    The last table expression contains the value of the node.
+    """
     if node.op in FREE:
         return []
     if node.op == "top":

@@ -37,7 +37,8 @@ def to_onnx(
     path : path-like
         The file to write. An existing file is replaced only after the export has succeeded.
     opset : int
-        Operator set, at least 13. Ignored with ``model``, whose operator set is used.
+        Operator set, at least 13. With ``model``, this argument is ignored, and the operator set of
+        the model is used.
     dtype : {"float64", "float32"}
         Type of scores and probabilities. The arithmetic is always in double precision.
     model : path-like or list of path-like, optional
@@ -140,8 +141,8 @@ def to_torch(
     dtype : {"float64", "float32"}
         Type of the arithmetic. The result has the dtype of the scores.
     trainable : bool
-        Whether temperatures, coefficients and offsets are parameters, so you can fine-tune them.
-        All other numbers are buffers. ``state_dict`` contains both.
+        Whether temperatures, coefficients and offsets are trainable parameters.
+        All other numbers are buffers. ``state_dict`` contains parameters and buffers.
     class_axis : int
         The axis of the classes in the scores: -1 for rows (n, K) and tokens (n, t, K), 1 for images
         (n, K, h, w).
@@ -153,7 +154,7 @@ def to_torch(
     torch.nn.Module
         The module. Its result has the shape of the scores. The result is NaN for rows that
         ``predict_proba`` rejects, such as rows with NaN. A rule of `calibrant.decisions` returns a
-        dictionary with "probabilities" and its named outputs. A decision is a place in
+        dictionary with "probabilities" and its named outputs. A decision is an index into
         ``module.outputs[0].labels``.
 
     Raises
@@ -248,7 +249,7 @@ def to_sql(
     -----
     Names and text are quoted, and numbers are written with all digits. Probabilities below 1e-304
     become zero. The engine needs the functions ``ln`` and ``exp``. SQLite has them since version
-    3.35 if it was built with mathematical functions. Test it with ``SELECT ln(exp(1))``.
+    3.35 if it was built with mathematical functions. Run ``SELECT ln(exp(1))`` to test your engine.
 
     Examples
     --------

@@ -52,12 +52,12 @@ class BinnedClaim:
 
     @property
     def is_covered(self) -> bool:
-        """Whether bins have the two points that the theorems require."""
+        """Whether there is a bin with the two rows that the theorems require."""
         return self.points_per_bin > 1 and self.reliable.size > 0
 
 
 class BinnedQuantity(NamedTuple):
-    """The covered claims of a score column, and their number of rows.
+    """Claims of a score column that the guarantee covers, and the number of rows.
 
     A column has a single claim, or one claim per label.
     """

@@ -20,7 +20,7 @@ class Certificate(ShortRepr):
     Attributes
     ----------
     n_rows : int
-        Number of rows that prove the guarantee.
+        Number of rows in the proof of the guarantee.
     risk : float
         Proved upper bound of the mean loss, such as the share of wrong answers.
     delta : float
@@ -31,7 +31,7 @@ class Certificate(ShortRepr):
     digest : str
         SHA-256 digest of the probabilities and labels of the rows.
     revoked : str
-        Reason for which the certificate was revoked. Empty for a valid certificate.
+        Reason for the revocation of the certificate. The string is empty for a valid certificate.
 
     See Also
     --------
@@ -59,7 +59,7 @@ class Certificate(ShortRepr):
 
     @property
     def valid(self) -> bool:
-        """Whether the certificate is valid, which means that it was not revoked."""
+        """Whether the certificate is valid, that is, not revoked."""
         return not self.revoked
 
     def revoke(self, reason: str) -> Certificate:

@@ -34,7 +34,7 @@ class SelectiveGuarantee(ShortRepr, AsText):
     error_rate : float
         Mean loss if all rows of the proof were answered.
     rows_needed : int
-        Minimum number of rows, all without an error, that prove the risk.
+        Minimum number of rows that can prove the risk, if no row has an error.
     certificate : Certificate
         Number, date and digest of the rows of the proof.
     is_error : bool
@@ -42,7 +42,7 @@ class SelectiveGuarantee(ShortRepr, AsText):
     per_class : bool
         Whether the risk holds for the answers of every class, not only on average over all answers.
     unproved : tuple of str
-        Classes whose answers have no proof, so they are never predicted.
+        Classes that are never predicted, because no bound of their risk was proved.
 
     See Also
     --------

@@ -448,7 +448,7 @@ def _of_limit(
     draw: Callable[[int], FloatArray],
     factor: FloatArray | float = 1.0,
 ) -> _Outcome:
-    """Return the outcome of the limit distribution. If counts are small, attach draws."""
+    """Return the p-value of the limit distribution. For small counts, attach ``draw``."""
     if not _has_few(claim, factor):
         return _Outcome(statistic, p_value)
     # Chunked data have cells of scores, so outcomes cannot be drawn for rows.

@@ -37,7 +37,7 @@ class CalibrationBand(ShortRepr, AsText):
     n_samples : int
         Number of rows.
     guarantee : str
-        "finite-sample": the level holds for every number of rows.
+        "finite-sample", because the level holds for every number of rows.
 
     See Also
     --------

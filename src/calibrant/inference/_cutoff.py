@@ -34,7 +34,7 @@ def cutoff_interval(
     Returns
     -------
     Interval
-        The interval. Its ``standard_error`` is NaN.
+        The interval. The ``standard_error`` of the interval is NaN.
 
     See Also
     --------

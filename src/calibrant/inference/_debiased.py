@@ -182,7 +182,7 @@ class _Limits:
     standard_error: float
 
     def at_least(self, other: _Limits) -> _Limits:
-        """Raise the estimate and the limits to the estimate and the limits of a smaller error."""
+        """Raise estimate and limits to at least the values of an error that is never larger."""
         return replace(
             self,
             estimate=float(np.fmax(self.estimate, other.estimate)),

@@ -113,8 +113,7 @@ class CellDraws:
     def _make(self, rows: slice) -> tuple[AnyArray, ...]:
         """Build the tables of some rows, with the cell of each column.
 
-        Two extra cells count the rows without a positive outcome, and the draws that a byte leaves
-        open.
+        Two extra cells count the rows without a positive outcome, and the draws of an open byte.
         """
         block = self.claims.select(rows)
         whole, threshold, columns = byte_tables(with_rest(block.score, self.claims.n_columns))

@@ -52,19 +52,20 @@ class Gain(AsText):
     gain : float
         Mean score before minus mean score after calibration. A positive gain is an improvement.
     low, high : float
-        Ends of the confidence interval.
+        Lower and upper end of the confidence interval.
     level : float
         Nominal coverage of the interval.
     before, after : float
         Mean scores before and after calibration. Lower is better.
     guarantee : str
-        "asymptotic": the level holds for many rows.
+        "asymptotic", because the level holds only for many rows.
     interval : {"nadeau-bengio", "paired", "jackknife"}
         The quantity that the interval estimates, see Notes.
     standard_error : float
         Standard error of the gain, widened in the same way as the interval.
     excess : float or None
-        Increase of the score because the calibrator is estimated. Only for a jackknife interval.
+        Increase of the score because the calibrator is estimated. None unless ``interval`` is
+        "jackknife".
     p_value : float
         One-sided p-value of the null hypothesis.
     n_samples : float
@@ -86,8 +87,9 @@ class Gain(AsText):
     - ``"paired"``: How much does this calibrator improve new rows? The calibrator was fitted on
       other rows. The interval is :math:`\bar d \pm t_{n-1} s / \sqrt n`, where s is the standard
       deviation of the :math:`d_i`.
-    - ``"nadeau-bengio"``: How much does this method improve new rows, if fitted on as many rows as
-      in a fold? The scores are out-of-fold. The interval is the paired interval times
+    - ``"nadeau-bengio"``: How much does this method improve new rows, if it is fitted on as many
+      rows as in the training part of a fold? The scores are out-of-fold. The interval is the paired
+      interval times
       :math:`\sqrt{1 + J\, n_\text{test} / n_\text{fit}}` (1.5 for five folds), because the training
       rows of the J folds overlap. `compare`, `AutoCalibration` and the report use this interval.
     - ``"jackknife"``: How large is the calibration error, which is the improvement by the best
@@ -128,7 +130,10 @@ class Gain(AsText):
 
     @property
     def conclusion(self) -> str:
-        """Conclusion from the interval: "good" if it is above 0, "bad" if below 0, else "mixed"."""
+        """Conclusion from the interval.
+
+        "good" if the interval is above 0, "bad" if the interval is below 0, and "mixed" otherwise.
+        """
         if self.low > 0:
             return "good"
         return "bad" if self.high < 0 else "mixed"
@@ -199,7 +204,7 @@ class LossMoments:
 
     @property
     def n_effective(self) -> float:
-        """Effective number of rows (Kish)."""
+        """Effective number of rows (Kish's formula)."""
         return self.total**2 / self.squares if self.squares else 0.0
 
     @property

@@ -153,7 +153,7 @@ def kernel_test(
 
 
 class _Null(Protocol):
-    """A way to draw the statistic under the null hypothesis."""
+    """Method that draws the statistic under the null hypothesis."""
 
     @property
     def hypothesis(self) -> str: ...
@@ -165,7 +165,7 @@ class _Null(Protocol):
         """Return how many numbers per row a draw needs if points have ``n_classes`` coordinates."""
 
     def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
-        """Draw ``size`` times for all rows.
+        """Draw ``size`` values of the statistic from all rows.
 
         The method returns a function that computes the estimates of a claim, (size,).
         """

@@ -26,7 +26,7 @@ _DEFAULT_TEMPERATURE = 1.25
 
 @dataclass(frozen=True)
 class DetectableError(AsText):
-    """A calibration error and the number of rows that are needed to detect it.
+    """A calibration error and the number of rows that are needed to detect the error.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class DetectableError(AsText):
     alpha : float
         Level of the test.
     guarantee : str
-        "asymptotic", because the power is accurate for many rows.
+        "asymptotic", because the power is accurate only for many rows.
 
     See Also
     --------
@@ -181,8 +181,8 @@ def detectable_error(
     y_prob, power, alpha, inputs, sample_weight
         As in `rows_needed`.
     n_rows : int, optional
-        Number of labeled rows. By default, the number of rows in ``y_prob``, or their effective
-        number with weights.
+        Number of labeled rows. The default is the number of rows in ``y_prob``, or with weights the
+        effective number.
 
     Returns
     -------

@@ -42,7 +42,8 @@ class CalibrationTestResult(AsText):
     n_samples : int
         Number of rows.
     n_resamples : int or None
-        Number of draws of the null distribution. None if the distribution is known in closed form.
+        Number of draws of the null distribution. The value is None if the distribution is known in
+        closed form.
     expected : float or None
         Mean of the statistic under the null hypothesis, for the same number of rows.
 
@@ -96,8 +97,8 @@ class Interval(AsText):
     level : float
         Nominal coverage, such as 0.95 for a 95% interval.
     standard_error : float
-        Standard error of ``estimate``. For `debiased_interval`, the standard error of the squared
-        estimate.
+        Standard error of ``estimate``. For `debiased_interval`, this is the standard error of the
+        squared estimate.
     guarantee : {"exact", "finite-sample", "asymptotic", "heuristic"}
         Validity of the level, see `calibrant.inference`.
     n_samples : float

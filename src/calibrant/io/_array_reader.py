@@ -38,7 +38,7 @@ class ArrayReader(FileReader):
     """Reads ``.npz`` and ``.npy`` files.
 
     An ``.npz`` file contains ``probs`` or ``logits``, ``labels``, and optionally ``class_names``.
-    An ``.npy`` file contains the scores, and a second file contains the labels if they are needed.
+    An ``.npy`` file contains the scores. If labels are needed, a second file contains the labels.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ArrayReader(FileReader):
         return tuple(map(str, stored.tolist()))
 
     def _weights_of(self, name: str | None) -> FloatArray | None:
-        """The array of weights with the name that the user passed."""
+        """The weights, from the array whose name the user passed."""
         if name is None:
             return None
         weight = self.arrays.get(name)
@@ -126,7 +126,7 @@ class ArrayReader(FileReader):
         return self.scores.shape[1] if self.scores.ndim == 2 else 1
 
     def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
-        """The rows, with a table of the labels if ``all_columns`` is set."""
+        """Return the rows, with a table of the labels if ``all_columns`` is set."""
         for rows in row_blocks(len(self.scores), self.n_classes, elements=WORK_MEMORY // 2):
             labels = None if self.labels is None else pa.array(self.labels[rows])
             table = pa.table({} if labels is None else {"label": labels}) if all_columns else None
@@ -204,7 +204,7 @@ def _arrays_of_npz(
 
 
 def _split_names(data: Mapping[str, Any]) -> list[str]:
-    """The splits in the names of arrays such as ``test_logits``."""
+    """Names of data splits, such as "test" if there is an array ``test_logits``."""
     return sorted({name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))})
 
 

@@ -127,7 +127,8 @@ def _match_names(reader: FileReader, names: Sequence[str], *, is_given: bool) ->
 def _number_rule(reader: FileReader, names: Sequence[str]) -> LabelRule:
     """Treat integers that are not column names as column indices.
 
-    Booleans, fractions and padded numbers are rejected, because they may mean something else.
+    Booleans, fractions and padded numbers are rejected, because such labels may not be column
+    indices.
     """
     labels = reader.distinct_labels()
     if reader.label_kind != "int" or not _are_whole(labels):
@@ -137,7 +138,7 @@ def _number_rule(reader: FileReader, names: Sequence[str]) -> LabelRule:
 
 
 def _are_named(reader: FileReader, names: Sequence[str]) -> bool:
-    """Return whether every label is the name of a column, or means exactly one column."""
+    """Return whether every label is the name of a column, or matches exactly one column."""
     labels = reader.distinct_labels()
     if reader.keeps_spelling and labels <= set(names):
         return True
@@ -174,7 +175,7 @@ def _numbers_of(reader: FileReader, names: Sequence[str]) -> list[str] | None:
 
 
 def _text_rule(reader: FileReader, names: Sequence[str], *, is_given: bool) -> LabelRule:
-    """Match text labels only by name, because columns need not be in alphabetical order."""
+    """Match string labels only by name, because columns need not be in alphabetical order."""
     if is_given:
         return LabelRule(tuple(names), class_values(names))
     labels = {label.strip() for label in reader.distinct_labels()}
@@ -185,7 +186,10 @@ def _text_rule(reader: FileReader, names: Sequence[str], *, is_given: bool) -> L
 
 
 def class_values(names: Sequence[str]) -> AnyArray:
-    """Labels of classes from their names: integers if all names are integers, else text."""
+    """Labels of classes from their names.
+
+    Labels are integers if all names are integers, else strings.
+    """
     return np.array([int(n) for n in names]) if _are_whole(names) else np.array(names, dtype=str)
 
 

@@ -75,7 +75,7 @@ class FileReader(ABC):
 
     @property
     def has_text_labels(self) -> bool:
-        """Whether labels are names, and not numbers or booleans."""
+        """Whether labels are strings or dates, not numbers or booleans."""
         return self.label_kind in ("text", "time")
 
     @property
@@ -93,7 +93,10 @@ class FileReader(ABC):
         """Yield the rows, with a table of all columns if ``all_columns`` is set."""
 
     def distinct_labels(self) -> set[str]:
-        """Return the different labels of the file as text. This reads the label column once."""
+        """Return the different labels of the file as text.
+
+        The method reads the label column once.
+        """
         return self._distinct_labels
 
     @cached_property
@@ -116,7 +119,7 @@ class FileReader(ABC):
         raise NotImplementedError
 
     def locate(self, message: str) -> str:
-        """A message about a row and a column, with their line and name in the file."""
+        """An error message, with the line of its row and the name of its column in the file."""
         return message
 
 
@@ -174,7 +177,7 @@ def _named_errors(path: Path, names: list[str] | None = None) -> Iterator[None]:
 
 
 def as_text(labels: Any) -> Any:
-    """Labels as an array of text: integers without a decimal point, booleans as 0 and 1."""
+    """Labels as strings, with integers without a decimal point, and booleans as 0 and 1."""
     if isinstance(labels, pa.ChunkedArray):
         labels = labels.combine_chunks()
     if pa.types.is_dictionary(labels.type):

@@ -20,8 +20,8 @@ class RowBlocks(ChunkedScores):
     """Predictions that a function returns block by block, for data larger than memory.
 
     Most calibrators, `evaluate` and the metrics accept ``scores``, ``labels`` and ``weight`` in
-    place of arrays. They call the function once per pass. Only a few blocks are in memory at a
-    time.
+    place of arrays. Calibrators and metrics call the function once per pass over the data. Only a
+    few blocks are in memory at a time.
 
     Parameters
     ----------
@@ -95,7 +95,11 @@ class RowBlocks(ChunkedScores):
         )
 
     def _blocks(self) -> Iterator[tuple[Any, ...]]:
-        """All blocks. If the first block was inspected, the pass continues after it."""
+        """All blocks.
+
+        If the first block was already read for inspection, the first pass does not read the block
+        again.
+        """
         started, self._started = self._started, None
         if started is not None:
             yield self._first

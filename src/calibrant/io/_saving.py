@@ -151,7 +151,7 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
         - "classes": the labels of the columns;
         - "training": rows, class weights and log-losses of the fit, or None;
         - "metadata": the argument of `save`. The command ``calibrant fit`` writes the date, and the
-          name and digest of the file of predictions.
+          name and digest of the prediction file.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Checks of the fitted attributes in a file, before anything is computed with them.
+"""Checks of the fitted attributes in a file, before a prediction uses the attributes.
 
 A damaged or malicious file must not make a prediction use far more memory than its own size.
 """

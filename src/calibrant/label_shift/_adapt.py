@@ -119,13 +119,14 @@ def adapt(
     Parameters
     ----------
     source : array-like of shape (m, K), or fitted calibrator
-        Calibrated probabilities of source rows. Their mean is the source frequency, so weights are
-        1 without a shift. For a calibrator, its calibration rows determine the source frequencies.
+        Calibrated probabilities of source rows. The means of these probabilities are the source
+        frequencies, so weights are 1 without a shift. For a calibrator, its calibration rows
+        determine the source frequencies.
     target_proba : array-like of shape (n, K)
         Calibrated probabilities of target rows. If ``source`` is a calibrator, pass scores that it
         accepts.
     target_prior : array-like of shape (K,), optional
-        Known class frequencies of the target in the order of the columns. If they are passed,
+        Known class frequencies of the target in the order of the columns. If you pass frequencies,
         nothing is estimated, so any number of rows is accepted, and ``low`` and ``high`` equal
         ``weights``.
     level : float, default 0.95
@@ -238,7 +239,7 @@ class _Source(NamedTuple):
     def resample_prior(self, rng: Any) -> FloatArray:
         """Draw the class frequencies of a bootstrap sample.
 
-        A class has at least half a row, because weights are ratios of frequencies.
+        Each class counts as at least half a row, because weights divide by class frequencies.
         """
         if self.rows is None:
             labels = rng.multinomial(self.n_rows, self.prior / self.prior.sum())

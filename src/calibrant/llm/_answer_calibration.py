@@ -1,4 +1,4 @@
-"""Calibrate the confidences of open answers by the features of each answer."""
+"""Calibrate the confidences of open answers with features of each answer."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
             Features of the answers. Runs must have one source of confidence. The tasks of runs are
             the column ``task``.
         correct : array-like of bool, shape (n,)
-            Whether the answers are correct. Not needed for runs.
+            Whether the answers are correct. Omit this argument for runs, which contain the
+            correctness.
 
         Returns
         -------
@@ -177,7 +178,7 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - confidence, confidence])
 
     def predict(self, X: Any) -> BoolArray:
-        """Return whether a correct answer is more likely than a wrong one.
+        """Return whether a correct answer is more likely than a wrong answer.
 
         Parameters
         ----------

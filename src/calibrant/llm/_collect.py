@@ -74,7 +74,7 @@ class OptionRows:
 
 
 class AnswerRows:
-    """Rows of answers with a confidence, or without one."""
+    """Rows of answers, with or without a confidence."""
 
     def __init__(self, features: Sequence[str] = ()) -> None:
         self._correct, self._confidence, self._groups = array("b"), array("d"), array("q")

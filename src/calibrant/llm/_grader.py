@@ -1,4 +1,4 @@
-"""The pass rate of a grader, corrected by human labels."""
+"""The pass rate of a grader, corrected with human labels."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Logs of Inspect: ``.eval`` archives, and logs in JSON format.
 
-An archive has ``header.json`` and one member ``samples/{id}_epoch_{n}.json`` per answer. A score is
-"C", "I", "P" or "N", a number, a boolean, or a dictionary such as ``{"score": "C", "confidence":
-85}``. NaN and null mean that the answer was not scored.
+An archive contains ``header.json`` and one member ``samples/{id}_epoch_{n}.json`` per answer. A
+score is "C", "I", "P" or "N", a number, a boolean, or a dictionary such as ``{"score": "C",
+"confidence": 85}``. NaN and null mean that the answer was not scored.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class RunsReport:
     diagrams : tuple of TaskDiagram
         Bins of the reliability diagram of each task.
     thresholds : dict of task -> AnswerThreshold
-        Thresholds for the risk. Empty if no risk was passed.
+        Thresholds for the risk. The dictionary is empty if no risk was passed.
     skipped : dict of task -> dict of reason -> int
         Lines that were not used, and rows that were used with a note.
 

@@ -30,8 +30,8 @@ class Run:
     options : OptionScores or None
         Log-probabilities of the options of multiple-choice questions.
     labels : ndarray of int, shape (n,), or None
-        Position of the right option. If several options are right, the position of the right option
-        with the highest score.
+        Position of the right option. If several options are right, this is the position of the
+        right option with the highest score.
     features : dict of name -> ndarray of shape (n,)
         Other numbers of the answers, such as ``"mean_logprob"``. Unknown numbers are NaN.
     groups : ndarray of int, shape (n,), or None
@@ -67,7 +67,10 @@ class Run:
         return len(self.correct)
 
     def __getitem__(self, rows: Any) -> Run:
-        """Select rows by a slice, a mask or row numbers. Counts and figures are left out."""
+        """Select rows by a slice, a mask or row numbers.
+
+        The result has no ``n_missing`` and no ``figures``.
+        """
         return replace(
             self,
             correct=self.correct[rows],

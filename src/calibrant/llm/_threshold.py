@@ -22,17 +22,17 @@ class AnswerThreshold(AsText):
     Attributes
     ----------
     threshold : float or None
-        Give answers with a confidence above this threshold. None if no answer can be given, and
-        -inf if all answers can be given.
+        Give answers with a confidence above this threshold. The threshold is None if no answer can
+        be given, and -inf if all answers can be given.
     risk : float
-        Largest share of wrong answers among those that are given.
+        Maximum share of wrong answers among the given answers.
     delta : float
-        Largest probability, over the draw of the rows, that the share of wrong answers exceeds the
+        Maximum probability, over the draw of the rows, that the share of wrong answers exceeds the
         risk.
     coverage : float
         Share of the rows that are answered.
     n_samples : int
-        Number of independent rows that prove the threshold.
+        Number of independent rows in the proof of the threshold.
 
     See Also
     --------

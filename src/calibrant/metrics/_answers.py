@@ -85,7 +85,7 @@ class AnswerEvaluation:
 
     @property
     def is_binary(self) -> bool:
-        """Always False, because the gap is about the confidence, as for several classes."""
+        """Always False, because the gap refers to the confidence, as for multiclass problems."""
         return False
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def evaluate_answers(
     Returns
     -------
     AnswerEvaluation or GroupedEvaluation
-        `GroupedEvaluation` if ``by`` is passed.
+        The result is a `GroupedEvaluation` if ``by`` is passed.
 
     See Also
     --------

@@ -28,8 +28,8 @@ def expected_calibration_error(
     r"""Compute the binned calibration error (ECE) or a variant of it.
 
     The error compares mean predicted probability and observed frequency in bins of similar scores.
-    Lower is better, and 0 means that both agree in every bin. The options also give the maximum
-    calibration error (MCE) and class-wise, adaptive and debiased errors.
+    Lower is better, and 0 means that probability and frequency agree in every bin. The options also
+    give the maximum calibration error (MCE) and class-wise, adaptive and debiased errors.
 
     Parameters
     ----------
@@ -94,10 +94,10 @@ def expected_calibration_error(
     have equal weights :math:`v_c`. Claims that split the same rows by label are weighted by their
     share of the rows. The weights sum to one.
 
-    The plug-in error is biased upward. For a perfectly calibrated model, it is about ``sum_b w_b
-    sqrt(2 p_b (1 - p_b) / (pi n_b))``, at most ``0.4 sqrt(n_bins / n)``, with p_b the frequency and
-    n_b the rows of a bin. The error summarizes a reliability diagram. Do not use it to choose a
-    model, because coarse bins hide errors.
+    The plug-in error is biased upward. For a perfectly calibrated model, the error is about ``sum_b
+    w_b sqrt(2 p_b (1 - p_b) / (pi n_b))``, at most ``0.4 sqrt(n_bins / n)``, with p_b the frequency
+    and n_b the rows of a bin. The error summarizes a reliability diagram. Do not use the error to
+    choose a model, because coarse bins hide errors.
 
     The time is O(n K). Uniform bins need O(block) memory. "quantile" and "unique" sort one claim at
     a time.
@@ -134,7 +134,7 @@ def calibration_curve(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> BinTable:
-    """Compute mean score and observed frequency per bin, the numbers of a reliability diagram.
+    """Compute mean score and observed frequency per bin, as shown in a reliability diagram.
 
     Parameters
     ----------

@@ -80,7 +80,10 @@ def decision_cost(
 
 
 def full_costs(cost: Any, n_classes: int, abstain: Any = None) -> FloatArray:
-    """Return checked costs with the abstention as the last action. If None, errors cost 1."""
+    """Return checked costs with the abstention as the last action.
+
+    If ``costs`` is None, errors cost 1.
+    """
     errors = 1.0 - np.eye(n_classes)
     costs = errors if cost is None else check_costs(cost, n_classes)
     return add_abstention(costs, abstain)

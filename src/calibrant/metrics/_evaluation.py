@@ -106,7 +106,7 @@ def evaluate(
         One or several columns that define groups of rows. Every combination of values is a group.
         Each group is evaluated with intervals of its accuracy and of its mean confidence minus
         accuracy. The intervals hold jointly for all groups. A test compares the calibration of all
-        groups. The result names groups with too few rows. To group by month, pass
+        groups. The result lists groups with too few rows. To group by month, pass
         ``by=dates.astype("datetime64[M]")``. For chunked scores, pass arrays, or dask columns with
         the same chunks. The KS error of chunked scores is not computed.
     level : float, default 0.95

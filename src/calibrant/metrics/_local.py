@@ -41,8 +41,8 @@ def integrated_calibration_index(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
-        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
-        of `expected_calibration_error`.
+        Type of calibration, see `calibrant.notions`. Errors of several claims are averaged with the
+        weights of `expected_calibration_error`.
     span : float, default 0.75
         Share of the rows that is used for each point of the curve.
     sample_weight : array-like of shape (n,), optional
@@ -209,7 +209,10 @@ def _reach(score: FloatArray, before: FloatArray, x: float, span: float) -> floa
 
 
 def _fit_point(rows: _Ordered, x: float, reach: float) -> float:
-    """Fit a local quadratic regression at one score. If it is not unique, it has minimum norm."""
+    """Fit a local quadratic regression at one score.
+
+    If several solutions are optimal, the solution with minimum norm is used.
+    """
     if reach == 0:  # tied scores fill the whole span
         ties = rows.between(x, x)
         return float(np.average(ties.outcome, weights=ties.weight))

@@ -104,7 +104,7 @@ class MultilabelEvaluation:
         return self._mean("ece")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as plain numbers and text."""
+        """Return the metrics as plain numbers and strings, for example for JSON."""
         means = ("accuracy", "log_loss", "brier_score", "cw_ece")
         return {
             "n_samples": self.n_samples,

@@ -104,9 +104,11 @@ def _area(path: RiskPath, convention: str) -> float:
 def _mean_risk(path: RiskPath) -> float:
     r"""Compute the mean of :math:`E_m / m` over all ranks.
 
-    A block of c rows and e errors begins after M rows and E errors. With r = e / c, its sum is
+    A block of c rows and e errors begins after M rows and E errors. With r = e / c, the sum over
+    the block is
     :math:`\sum_{j=1}^{c} \frac{E + r j}{M + j} = e + (E - r M)(H_{M+c} - H_M)`, where H are
-    harmonic numbers. The digamma function extends them to weights that are not integers.
+    harmonic numbers. The digamma function extends harmonic numbers to weights that are not
+    integers.
     """
     rows, errors = (np.append(0.0, column[:-1]) for column in (path.rows, path.errors))
     count, wrong = path.rows - rows, path.errors - errors
