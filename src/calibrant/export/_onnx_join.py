@@ -186,7 +186,8 @@ def _scores_output(classifier: Any, program: Program, output: str | None) -> tup
 def _guess_output(outputs: Sequence[str], inputs: str) -> str:
     """Return the first output whose name matches the inputs of a program.
 
-    If there is none, return the first output whose name contains none of "prob", "log" and "label".
+    If no name matches, return the first output whose name contains none of "prob", "log" and
+    "label".
     """
     is_log = inputs != "proba"
     first = [

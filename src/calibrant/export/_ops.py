@@ -40,7 +40,7 @@ _INTEGERS = ("columns",)
 
 @dataclass(frozen=True)
 class Op:
-    """An operation: its function ``evaluate(values, constants)`` and the width of its result.
+    """An operation, with its function ``evaluate(values, constants)`` and the width of its result.
 
     ``n_args`` is None if any number of arguments is allowed.
     """

@@ -35,7 +35,7 @@ Label = str | int | float | bool
 
 @dataclass(frozen=True)
 class Node:
-    """One operation: its name in `OPS`, the numbers of its arguments, and its constants.
+    """One operation, with its name in `OPS`, the value numbers of its arguments, and its constants.
 
     Value 0 is the row of scores. Value i is the result of node i.
     """
@@ -259,7 +259,7 @@ class _Shapes:
         self.n_columns = n_classes
 
     def append(self, op: str, args: Sequence[int], constants: Constants) -> int:
-        """Return the width of the next value, and raise if it does not fit the earlier values."""
+        """Return the width of the next value. Raise if the node does not fit the earlier values."""
         try:
             self._check_arguments(op, args)
             check_constants(op, constants)
@@ -317,7 +317,7 @@ def _check_outputs(outputs: Sequence[NamedOutput], widths: Sequence[int]) -> Non
 
 
 def _check_source(source: str) -> None:
-    """Raise unless the source is a class name, because it is inserted into generated code."""
+    """Raise unless the source is a class name, because the name is inserted into generated code."""
     if source and not all(part.isidentifier() for part in source.split(".")):
         raise ValueError(f"source must be the name of a class, got {source[:60]!r}")
 
@@ -444,7 +444,7 @@ class Builder:
         return node.op in _EXACT and all(map(self.is_exact, node.args))
 
     def last(self, value: int) -> None:
-        """Make a value the last one, if necessary by an operation that copies it."""
+        """Make a value the last value, if necessary by an operation that copies the value."""
         if value != len(self.nodes):
             columns = {"columns": np.arange(self.widths[value])}
             width = self._shapes.append("columns", (value,), columns)

@@ -1,6 +1,6 @@
 """Dialects of SQL, and the operations of programs as SQL expressions.
 
-Names and text are quoted. Numbers are written with 17 digits and an exponent.
+Names and strings are quoted. Numbers are written with 17 digits and an exponent.
 """
 
 from __future__ import annotations

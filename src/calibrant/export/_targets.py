@@ -46,8 +46,8 @@ def to_onnx(
         For a `CalibratedClassifier`, pass the files of all its ``estimators_`` in their order.
     output : str, optional
         Name of the classifier output with the scores. By default, it is the first output whose name
-        matches the inputs of the calibrator ("prob", "logit", or "log" and "prob"). If there is
-        none, it is the first output whose name contains none of "prob", "log" and "label".
+        matches the inputs of the calibrator ("prob", "logit", or "log" and "prob"). If no name
+        matches, it is the first output whose name contains none of "prob", "log" and "label".
 
     Raises
     ------
@@ -247,9 +247,10 @@ def to_sql(
 
     Notes
     -----
-    Names and text are quoted, and numbers are written with all digits. Probabilities below 1e-304
-    become zero. The engine needs the functions ``ln`` and ``exp``. SQLite has them since version
-    3.35 if it was built with mathematical functions. Run ``SELECT ln(exp(1))`` to test your engine.
+    Names and strings are quoted, and numbers are written with all digits. Probabilities below
+    1e-304 become zero. The engine needs the functions ``ln`` and ``exp``. SQLite has them since
+    version 3.35 if it was built with mathematical functions. Run ``SELECT ln(exp(1))`` to test your
+    engine.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The certificate of a guarantee: the proved risk, the rows of the proof and its date."""
+"""Certificates of guarantees, with the proved risk, the number of rows and the proof date."""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ class SelectiveGuarantee(ShortRepr, AsText):
     def least_abstained(self) -> float:
         """Minimum share of rows on which any method with this guarantee must abstain.
 
-        The share is (mu - risk) / (1 - risk) for the error rate mu of all rows, because at best all
-        predictions for abstained rows are wrong.
+        The share is (mu - risk) / (1 - risk) for the error rate mu of all rows. In the best case,
+        all predictions for abstained rows are wrong.
         """
         if not self.is_error:
             return 0.0
@@ -139,8 +139,8 @@ class CoverageGuarantee(ShortRepr, AsText):
     coverage : float
         Lower bound of the probability that the set of a new row contains its label.
     expected : float
-        Exact probability if no scores are tied. The probability is k / (n + 1), averaged over
-        groups of classes, if the threshold is the k-th smallest of n scores.
+        Exact value of this probability if no scores are tied. The probability is k / (n + 1),
+        averaged over groups of classes, if the threshold is the k-th smallest of n scores.
     low, high : float
         Range that contains the coverage on new rows with probability 0.9, if no scores are tied.
         The limits are the 5% and 95% quantiles of Beta(k, n + 1 - k). Class-conditional sets have

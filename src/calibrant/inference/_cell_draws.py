@@ -23,8 +23,8 @@ class CellBinomials:
     """Counts per bin for one claim per row, as sums of binomial variables over cells of scores.
 
     All rows of a cell get its mean score. This approximation leaves the means of the counts
-    unchanged. Per row, it overestimates their variances by less than the squared width of the cell.
-    A draw takes O(cells) time, regardless of the number of rows.
+    unchanged. Per row, the approximation overestimates the variances of the counts by less than the
+    squared width of the cell. A draw takes O(cells) time, regardless of the number of rows.
     """
 
     reusable = True

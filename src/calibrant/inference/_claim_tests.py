@@ -79,7 +79,7 @@ def mean_test(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. Only their ratios matter.
+        Row weights. Only ratios of weights matter.
     classes : array-like of labels, optional
         Labels of the columns.
 
@@ -274,7 +274,7 @@ def ks_test(
     Brownian motion. The test is most powerful if errors have the same sign over a range of scores,
     because alternating errors cancel. The cost is O(n log n).
 
-    If :math:`\sum_i f_i (1 - f_i)` is below 20, the limit is inaccurate, and the p-value is
+    If :math:`\sum_i f_i (1 - f_i)` is below 20, the limit is inaccurate. The p-value is then
     computed from at least 1,999 draws of the outcomes and is exact (Monte Carlo). Otherwise, the
     p-value is computed from the limit. This p-value is conservative, because the maximum of a sum
     of few steps is smaller than the maximum of a Brownian motion.

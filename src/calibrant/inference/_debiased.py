@@ -227,8 +227,8 @@ def _hidden_variances(table: BinTable, quantile: float) -> tuple[float, float]:
     """Correct both variances for bins in which nearly all outcomes are equal.
 
     The correction is the variance at the rate of Agresti and Coull minus the variance at the
-    observed rate. The Q quantities of a row are mutually exclusive, so the squared correlations of
-    a quantity with all quantities add up to about Q / (Q - 1).
+    observed rate. The Q quantities of a row are mutually exclusive. The squared correlations of a
+    quantity with all quantities therefore add up to about Q / (Q - 1).
     """
     counted = table.weight >= 2
     rows, hits = table.weight[counted], table.outcome[counted]

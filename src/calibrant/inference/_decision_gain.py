@@ -47,7 +47,7 @@ def decision_gain(
         Cost of each action (column) for each true class (row). By default, an action predicts a
         class. A correct prediction costs 0, and an incorrect one costs 1.
     calibrator : calibrator, optional
-        A clone is fitted for each fold, with ``inputs`` set. With more than two classes, a binary
+        A clone is fitted for each fold, with ``inputs`` set. For multiclass problems, a binary
         calibrator is extended one-vs-rest. Any scikit-learn classifier with ``predict_proba`` is
         accepted. The default is `StructuredScaling`.
     abstain : float or array-like of shape (K,), optional

@@ -1,7 +1,7 @@
 """Draws of outcomes under the hypothesis that the predictions are calibrated.
 
 Rows are independent. If a type of calibration has one claim per row, the outcome counts of
-different cells are independent Poisson-binomial variables, which are drawn from their exact
+different cells are independent Poisson-binomial variables. These counts are drawn from their exact
 distribution. If a row has several claims, its single label determines all of them, and columns are
 drawn with alias tables.
 """

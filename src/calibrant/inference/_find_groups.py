@@ -329,7 +329,7 @@ def _is_prefix(path: _Path, other: _Path) -> bool:
 def _tested(
     conditions: tuple[_Condition, ...], score: FloatArray, outcome: FloatArray, level: float
 ) -> FoundGroup | None:
-    """Return the group with its numbers in the second half, or None if it has no rows."""
+    """Return the group with its results on the second half, or None if it has no rows there."""
     count = len(score)
     if not count:
         return None

@@ -178,7 +178,8 @@ class Gain(AsText):
 
 @dataclass(frozen=True, eq=False)
 class LossMoments:
-    """Moments of the losses of several predictions for the same rows. Moments can be added.
+    """Moments of the losses of several predictions for the same rows. Moments of different rows can
+    be added.
 
     ``cross`` contains the cross products of the deviations of ``loss_0 - loss_j`` from their means.
     So neither large losses nor large differences cause a loss of digits (Chan, Golub & LeVeque
@@ -297,7 +298,7 @@ def gain_of(
 
 
 def _overlap(ratios: Sequence[float] | FloatArray) -> float:
-    """Return the factor of Nadeau and Bengio for the standard error, 1 without folds."""
+    """Return the factor of Nadeau and Bengio for the standard error, or 1 without folds."""
     return float(np.sqrt(1.0 + len(ratios) * np.mean(ratios))) if len(ratios) else 1.0
 
 
@@ -328,7 +329,7 @@ def calibration_gain(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted scores. A 1D array contains the scores of class 1 of a binary problem.
     calibrator : calibrator, optional
-        A clone is fitted for each fold, with ``inputs`` set. With more than two classes, a binary
+        A clone is fitted for each fold, with ``inputs`` set. For multiclass problems, a binary
         calibrator is extended one-vs-rest. Any scikit-learn classifier with ``predict_proba`` is
         accepted. The default is `StructuredScaling`.
     score : {"log_loss", "brier_score"}, default "log_loss"
@@ -384,8 +385,8 @@ def calibration_gain(
     sampling noise makes the gain too small, s is also too small.
 
     The interval is asymptotic. The interval assumes an unpenalized family of calibrators that
-    contains the true calibration function. Otherwise, it refers to the part of the error that the
-    family can correct. The excess does not include the effect of a penalty.
+    contains the true calibration function. Otherwise, the interval refers to the part of the error
+    that the family can correct. The excess does not include the effect of a penalty.
 
     Folds are not stratified by label, because stratification would give the calibrators the label
     frequencies of their test rows. The cost is J fits and J predictions of all rows.
@@ -444,8 +445,8 @@ def _corrected_error(pairs: PairedScores, error: float, level: float) -> float:
     """Return the standard error, corrected for samples without large errors.
 
     If z^2 additional rows with labels drawn from the scores increase the standard error, these rows
-    are included. Otherwise, a few rows that are all correct would underestimate the cost of an
-    error for calibrators that these rows made more confident.
+    are included. Calibrators that were fitted on a few rows, all of them correct, are too
+    confident. Without the additional rows, such data would underestimate the cost of an error.
     """
     total, more = float(pairs.weight.sum()), float(ndtri((1 + level) / 2)) ** 2
     first, second = map(pairs.mean, pairs.moments)

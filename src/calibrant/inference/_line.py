@@ -79,7 +79,7 @@ def calibration_line(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. Only their ratios matter.
+        Row weights. Only ratios of weights matter.
     classes : array-like of labels, optional
         Labels of the columns.
 
@@ -244,7 +244,7 @@ def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
 
 
 def _largest_log_likelihood(claim: Claim, odds: FloatArray) -> float:
-    """Return the supremum of the log-likelihood if no line attains it.
+    """Return the supremum of the log-likelihood if the log-likelihood has no maximum.
 
     In this case, a threshold of the score separates the outcomes, upward or downward. In the limit,
     steep lines predict the outcome of every row beyond the threshold with certainty. Rows exactly

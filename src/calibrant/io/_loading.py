@@ -1,6 +1,6 @@
 """Concatenation of blocks of rows, in memory or in a memory-mapped temporary file.
 
-The temporary file allows fits to data sets that are larger than memory.
+Because of the temporary file, calibrators can be fitted to data sets that are larger than memory.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ compress less."""
 
 
 def check_size(path: Path, n_bytes: int) -> None:
-    """Raise if a file declares far more bytes than it can contain, before memory is allocated."""
+    """Raise, before memory is allocated, if a file declares far more bytes than its size allows."""
     size = path.stat().st_size
     if n_bytes > max(_MAX_BYTES, _MAX_COMPRESSION * size):
         raise ValueError(

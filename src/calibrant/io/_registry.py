@@ -53,8 +53,9 @@ def register(cls: AnyCalibrator, name: str | None = None) -> AnyCalibrator:
     Parameters
     ----------
     cls : subclass of `calibrant.base.Calibrator`
-        `save` writes its parameters and fitted attributes (``name_``). `load` calls it with the
-        parameters, checks the fitted attributes against its ``fitted_values``, and sets them.
+        `save` writes its parameters and fitted attributes (``name_``). `load` calls the class with
+        the parameters, checks the fitted attributes against its ``fitted_values``, and sets the
+        attributes.
     name : str, optional
         Name of the class in files. The default is the name of the class. Use ``"package.Class"`` to
         avoid conflicts with other packages. Do not change the name while saved files still contain

@@ -1,4 +1,4 @@
-"""Roles of the columns of a table: scores, labels and weights, by options, names and types."""
+"""Roles of the columns of a table (scores, labels, weights), from options, names and types."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _guess_label(kinds: Kinds) -> str:
 def _match_pattern(
     columns: Sequence[str], pattern: str, inputs: str
 ) -> tuple[list[str], list[str]]:
-    """The columns in a pattern or list, and the classes in their names."""
+    """The columns that match a pattern or list, and the classes in their names."""
     if "*" not in pattern:
         kinds = dict.fromkeys(columns, "")
         listed = [str(_find_column(kinds, name.strip(), inputs)) for name in pattern.split(",")]

@@ -52,7 +52,7 @@ def save(
         A calibrator of this package, of a class that was registered with `calibrant.io.register`,
         or a composition of such calibrators. A `DecisionRule`, or a `SelectiveClassifier` or
         `PredictionSets` of `calibrant.decisions` that predicts with a calibrator, is also accepted.
-        The certificate of a decision is saved with it.
+        The file also contains the certificate of a decision.
     path : path-like
         The file to write. An interrupted write leaves no incomplete file.
     metadata : dict, optional

@@ -121,7 +121,7 @@ class References:
     """Number of runs that is always allowed."""
 
     def refer(self, place: int) -> None:
-        """Count a reference from the current calibrator to an earlier one."""
+        """Count a reference from the current calibrator to an earlier calibrator."""
         self._n_references += 1
         self._cost += self.costs[place]
 

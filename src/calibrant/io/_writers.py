@@ -80,8 +80,8 @@ def _write_tables(path: Path, ending: str, tables: Iterator[Any]) -> None:
 def add_columns(batch: Any, new: dict[str, Any]) -> Any:
     """A table with new columns.
 
-    A column with the name of a new column is kept as ``raw_...``, or replaced if the table already
-    has a ``raw_...`` column of that name.
+    An existing column with the name of a new column is renamed to ``raw_...``. If the table already
+    has a column with this ``raw_...`` name, the existing column is replaced.
     """
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
     columns: dict[str, Any] = {}

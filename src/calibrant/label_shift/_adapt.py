@@ -113,8 +113,8 @@ def adapt(
 ) -> LabelShift:
     r"""Adapt calibrated probabilities to the class frequencies of unlabeled rows.
 
-    Use this function if classes are more or less frequent in production than in the calibration
-    data, and the rows of each class are otherwise similar.
+    Use this function if class frequencies differ between production and calibration data, but the
+    rows of each class are similar.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ def adapt(
     \sqrt{n \lambda \min_k \pi_k}` above 0.5. Both cases raise ValueError.
 
     The intervals are asymptotic. Without any shift, with exact probabilities and 1,000 rows of ten
-    classes, they contained the true weights in 92% of simulated samples. Nearly all other intervals
-    were too low, because weights are ratios (:doc:`/evidence/coverage`). The intervals do not
-    account for errors of p. Calibrate with intercepts (`StructuredScaling`, `AutoCalibration`),
+    classes, the intervals contained the true weights in 92% of simulated samples. Nearly all other
+    intervals were too low, because weights are ratios (:doc:`/evidence/coverage`). The intervals do
+    not account for errors of p. Calibrate with intercepts (`StructuredScaling`, `AutoCalibration`),
     because temperature scaling leaves the class frequencies biased.
 
     References

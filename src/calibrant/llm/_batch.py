@@ -19,7 +19,7 @@ from calibrant.llm._tokens import LETTERS, letter_scores, mean_logprob, token_en
 
 
 class Target(NamedTuple):
-    """The right answer of a request, and the number of options if it is a letter."""
+    """The right answer of a request, and the number of options if the answer is a letter."""
 
     text: str
     n_options: int | None = None

@@ -160,7 +160,7 @@ class RunsEvaluation:
         ]
 
     def note(self) -> str:
-        """Explain the columns, and name tasks without confidences."""
+        """Explain the columns, and list tasks without confidences."""
         scope = (
             "interval holds"
             if len(self) == 1

@@ -1,7 +1,7 @@
 """Calibration metrics as computed by other tools.
 
 Reports show these metrics under the names of the tools, because the metrics are not comparable with
-the figures of this package. Sampling noise biases these metrics upward, and some of them leave out
+the figures of this package. Sampling noise biases these metrics upward, and some metrics leave out
 rows.
 """
 

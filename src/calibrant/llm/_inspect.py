@@ -153,7 +153,9 @@ def _is_correct(value: Any, place: str) -> bool | None:
 
 
 def _stated(score: Mapping[str, Any], place: str) -> tuple[float | None, bool]:
-    """Return the stated confidence of an answer, and whether it may be the default of HLE."""
+    """Return the stated confidence of an answer, and whether HLE may have filled in a missing
+    value.
+    """
     value = score.get("value")
     if isinstance(value, Mapping) and "confidence" in value:
         stated = as_float(value["confidence"], place, "a confidence")

@@ -25,13 +25,13 @@ class RunsReport:
     name : str
         Title of the report.
     evaluation : RunsEvaluation
-        Figures of each task.
+        Metrics of each task.
     diagrams : tuple of TaskDiagram
         Bins of the reliability diagram of each task.
     thresholds : dict of task -> AnswerThreshold
-        Thresholds for the risk. The dictionary is empty if no risk was passed.
+        Answer thresholds for the requested risk. The dictionary is empty if no risk was passed.
     skipped : dict of task -> dict of reason -> int
-        Lines that were not used, and rows that were used with a note.
+        Numbers of lines that were not used, and of rows that were used with a note, by reason.
 
     See Also
     --------

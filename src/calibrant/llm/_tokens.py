@@ -15,7 +15,7 @@ _SMALLEST_REST = 1e-12
 
 
 class LetterScores(NamedTuple):
-    """Log-probabilities of the option letters, and whether some of them were not listed."""
+    """Log-probabilities of the option letters, and whether some letters were not listed."""
 
     scores: list[float]
     has_unlisted: bool

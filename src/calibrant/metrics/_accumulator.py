@@ -406,5 +406,5 @@ def _as_list(classes: LabelsLike | None) -> list[Any] | None:
 
 
 def _whole(value: float) -> float:
-    """Convert a sum of weights to an int if it is a whole number."""
+    """Convert a sum of weights to an int if the sum is a whole number."""
     return int(value) if value == int(value) else value

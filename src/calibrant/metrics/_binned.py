@@ -95,9 +95,9 @@ def expected_calibration_error(
     share of the rows. The weights sum to one.
 
     The plug-in error is biased upward. For a perfectly calibrated model, the error is about ``sum_b
-    w_b sqrt(2 p_b (1 - p_b) / (pi n_b))``, at most ``0.4 sqrt(n_bins / n)``, with p_b the frequency
-    and n_b the rows of a bin. The error summarizes a reliability diagram. Do not use the error to
-    choose a model, because coarse bins hide errors.
+    w_b sqrt(2 p_b (1 - p_b) / (pi n_b))``, with p_b the frequency and n_b the rows of a bin. This
+    value is at most ``0.4 sqrt(n_bins / n)``. The error summarizes a reliability diagram. Do not
+    use the error to choose a model, because coarse bins hide errors.
 
     The time is O(n K). Uniform bins need O(block) memory. "quantile" and "unique" sort one claim at
     a time.

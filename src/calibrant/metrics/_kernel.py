@@ -41,7 +41,7 @@ def kernel_calibration_error(
 ) -> float:
     r"""Compute the squared kernel calibration error (SKCE), without bins.
 
-    By default, the error is about the whole probability vector. The expected error is zero if and
+    By default, the error refers to the whole probability vector. The expected error is zero if and
     only if the model is calibrated, and positive otherwise. Lower is better, but the unbiased
     estimate of a calibrated model is negative more than half of the time.
 

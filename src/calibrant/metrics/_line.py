@@ -135,7 +135,7 @@ def calibration_intercept(
 
 
 class Line(NamedTuple):
-    """Slope and intercept of outcomes on log-odds, or NaN if the data do not determine them."""
+    """Slope and intercept of outcomes on log-odds, or NaN if the data do not determine the line."""
 
     slope: float
     intercept: float

@@ -67,9 +67,9 @@ def integrated_calibration_index(
     .. math:: \frac1n \sum_i |f_i - \hat o(f_i)|
 
     with :math:`\hat o` a local quadratic regression of the outcome on the score, clipped to [0, 1]
-    (loess: each point uses the nearest share ``span`` of the rows with tricube weights). The loess
-    function of R interpolates its curve in another way, so values agree to about two digits. The
-    curve is fitted at 101 scores, which costs O(n log n + 101 n) per claim.
+    (loess). Each point uses the share ``span`` of the rows with the nearest scores, with tricube
+    weights. The loess function of R interpolates its curve in another way, so values agree to about
+    two digits. The curve is fitted at 101 scores, which costs O(n log n + 101 n) per claim.
 
     References
     ----------

@@ -48,7 +48,7 @@ def aurc(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. Only their ratios matter, and n is the effective number of rows.
+        Row weights. Only ratios of weights matter, and n is the effective number of rows.
     classes : array-like of labels, optional
         Labels of the columns.
 
