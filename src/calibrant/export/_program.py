@@ -227,8 +227,8 @@ class Program:
         Raises
         ------
         ValueError
-            If the text is not a valid program. The text contains only numbers and names of
-            operations, and none of it is executed.
+            If the text is not a valid program. `from_json` reads only numbers and names of
+            operations, and never executes any text.
         """
         try:
             return _read(json.loads(text, parse_constant=_reject))

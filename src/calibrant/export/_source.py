@@ -19,7 +19,7 @@ VARIADIC = ("mix", "stack")
 
 
 def function_constants(node: Node) -> list[Any]:
-    """Return the constants of a node as arguments of its function: numbers, flags and lists."""
+    """Return the constants of a node as arguments of its function (numbers, flags and lists)."""
     constants = dict(node.constants)
     if node.op == "interpolate":
         starts, heights, slopes = segments(constants["x"], constants["y"])

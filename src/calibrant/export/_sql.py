@@ -1,7 +1,7 @@
 """Export to an SQL query of common table expressions, without user-defined functions.
 
 Each operation is one expression per column, or a few expressions in sequence. Each table expression
-selects from the previous one, so the query computes no value twice.
+selects from the previous table expression, so the query computes no value twice.
 """
 
 from __future__ import annotations

@@ -152,9 +152,9 @@ def to_torch(
     Returns
     -------
     torch.nn.Module
-        The module. Its result has the shape of the scores. The result is NaN for rows that
-        ``predict_proba`` rejects, such as rows with NaN. A rule of `calibrant.decisions` returns a
-        dictionary with "probabilities" and its named outputs. A decision is an index into
+        The module. The result of the module has the shape of the scores. The result is NaN for rows
+        that ``predict_proba`` rejects, such as rows with NaN. A rule of `calibrant.decisions`
+        returns a dictionary with "probabilities" and its named outputs. A decision is an index into
         ``module.outputs[0].labels``.
 
     Raises
@@ -230,10 +230,10 @@ def to_sql(
     Returns
     -------
     str
-        The query. Its result has the columns in ``keep``, one column ``calibrated_<class>`` per
-        class, and ``calibrated_label``. A rule of `calibrant.decisions` adds ``decision``,
-        ``answered``, ``expected_cost`` or ``in_set_<class>``. All these columns are NULL for rows
-        that ``predict_proba`` rejects, such as rows with NULL or NaN.
+        The query. The result of the query has the columns in ``keep``, one column
+        ``calibrated_<class>`` per class, and ``calibrated_label``. A rule of `calibrant.decisions`
+        adds ``decision``, ``answered``, ``expected_cost`` or ``in_set_<class>``. All these columns
+        are NULL for rows that ``predict_proba`` rejects, such as rows with NULL or NaN.
 
     Raises
     ------
@@ -248,9 +248,9 @@ def to_sql(
     Notes
     -----
     Names and strings are quoted, and numbers are written with all digits. Probabilities below
-    1e-304 become zero. The engine needs the functions ``ln`` and ``exp``. SQLite has them since
-    version 3.35 if it was built with mathematical functions. Run ``SELECT ln(exp(1))`` to test your
-    engine.
+    1e-304 become zero. The engine needs the functions ``ln`` and ``exp``. SQLite has both functions
+    since version 3.35 if it was built with mathematical functions. Run ``SELECT ln(exp(1))`` to
+    test your engine.
 
     Examples
     --------

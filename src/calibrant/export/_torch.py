@@ -28,7 +28,7 @@ must stay on the simplex."""
 
 @dataclass(frozen=True)
 class ModuleOptions:
-    """Options of a module: the type of its arithmetic, and the form of its scores and results."""
+    """Options of a module for its arithmetic, its scores and its results."""
 
     dtype: str = "float64"
     trainable: bool = False

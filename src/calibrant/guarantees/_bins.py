@@ -28,10 +28,10 @@ from calibrant.guarantees._results import (
 
 @dataclass(frozen=True, eq=False)
 class BinnedClaim:
-    """The fitted bins of a claim.
+    """Fitted bins of a claim.
 
     The fields are the name of the claim, the minimum number of rows per bin, the reported values,
-    and the numbers of rows and hits.
+    and the numbers of rows and of positive outcomes.
     """
 
     name: str
@@ -99,7 +99,7 @@ def check_unweighted(is_weighted: bool) -> None:
 
 
 def check_alpha(alpha: Any, n_quantities: int) -> FloatArray:
-    """Check the probability of failure: one number, or one per score column."""
+    """Check the probability of failure, which is one number or one number per score column."""
     levels = np.asarray(alpha, dtype=np.float64)
     if levels.ndim and levels.shape != (n_quantities,):
         raise ValueError(
@@ -124,7 +124,7 @@ def binning_guarantee(
 ) -> Guarantee:
     """Compute the guarantee of fitted bins, or raise ``TooFewRowsError`` if no claim is covered.
 
-    One ``alpha`` is split evenly between the score columns with a covered claim.
+    If ``alpha`` is one number, the score columns with a covered claim share ``alpha`` evenly.
     """
     levels = check_alpha(alpha, len(quantities))
     is_covered = np.array([bool(quantity.claims) for quantity in quantities])
@@ -198,7 +198,7 @@ def canonical_guarantee(
     not_covered: tuple[str, ...] = (),
     not_proved: tuple[str, ...] = (),
 ) -> CanonicalGuarantee:
-    """The guarantee of class frequencies in bins with ``counts`` rows, by a union bound."""
+    """Compute the guarantee of class frequencies in bins with ``counts`` rows, by a union bound."""
     check_alpha(alpha, 1)
     radius = multinomial_radius(counts, n_classes, alpha / counts.size)
     single = multinomial_radius(counts, n_classes, alpha)

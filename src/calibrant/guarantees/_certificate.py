@@ -24,8 +24,8 @@ class Certificate(ShortRepr):
     risk : float
         Proved upper bound of the mean loss, such as the share of wrong answers.
     delta : float
-        Maximum probability, over the draw of these rows, that the guarantee fails. The value is 0
-        for guarantees that hold on average over these rows.
+        Maximum probability, over the draw of the rows of the proof, that the guarantee fails. The
+        value is 0 for guarantees that hold on average over draws of the rows.
     date : str
         Date of the proof, such as "2026-11-18".
     digest : str
@@ -63,7 +63,7 @@ class Certificate(ShortRepr):
         return not self.revoked
 
     def revoke(self, reason: str) -> Certificate:
-        """Return a copy of the certificate that is revoked for this reason."""
+        """Return a revoked copy of the certificate, with the reason of the revocation."""
         return replace(self, revoked=str(reason) or "revoked")
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Certificate(ShortRepr):
 
 
 def certify(proba: FloatArray, y: IntArray, risk: float, delta: float) -> Certificate:
-    """Create a certificate with the current date for these rows."""
+    """Create a certificate with the current date for a proof on the given rows."""
     return Certificate(
         n_rows=len(y),
         risk=float(risk),

@@ -36,7 +36,7 @@ class SelectiveGuarantee(ShortRepr, AsText):
     rows_needed : int
         Minimum number of rows that can prove the risk, if no row has an error.
     certificate : Certificate
-        Number, date and digest of the rows of the proof.
+        Number and digest of the rows of the proof, and date of the proof.
     is_error : bool
         Whether the loss is 1 for every wrong answer. If False, the loss is a cost.
     per_class : bool
@@ -146,7 +146,7 @@ class CoverageGuarantee(ShortRepr, AsText):
         The limits are the 5% and 95% quantiles of Beta(k, n + 1 - k). Class-conditional sets have
         the range of the group with the fewest rows.
     certificate : Certificate
-        Number, date and digest of the rows that determine the sets.
+        Number and digest of the rows that determine the sets, and date of the proof.
     class_conditional : bool
         Whether the coverage holds for every class.
     pooled : tuple of str

@@ -254,7 +254,7 @@ def _widened_ends(
 
 
 def _spread_note(losses: FloatArray | None, error: float) -> str:
-    """Explain why the interval may be too short, or return empty text."""
+    """Explain why the interval may be too short, or return an empty string."""
     if error == 0:
         return "all rows have the same value, so its variation cannot be estimated"
     if losses is None:

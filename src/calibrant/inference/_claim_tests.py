@@ -154,8 +154,9 @@ def spiegelhalter_test(
     The test detects scores that are too extreme or not extreme enough. The test misses all errors
     at 1/2, and errors below and above 1/2 if they cancel.
 
-    The normal limit is inaccurate for few rows and for scores near 0 and 1. The relevant number is
-    the variance of the number of outcomes, :math:`\sum_i f_i (1 - f_i)`, with rows weighted by
+    The normal limit is inaccurate for few rows and for scores near 0 and 1. The accuracy of the
+    limit depends on the variance of the number of outcomes, :math:`\sum_i f_i (1 - f_i)`, with rows
+    weighted by
     :math:`(1 - 2 f_i)^2`. If this variance is below 20, the p-value is computed from at least 1,999
     draws of the outcomes and is exact (Monte Carlo).
 
@@ -213,7 +214,7 @@ def hosmer_lemeshow_test(
     .. math:: H = \sum_b \frac{(O_b - E_b)^2}{E_b (1 - E_b / n_b)}
 
     over groups of ordered scores with :math:`O_b` observed and :math:`E_b` expected outcomes. H is
-    compared with the chi-squared distribution. Its degrees of freedom are the number of groups,
+    compared with the chi-squared distribution. The degrees of freedom are the number of groups,
     minus two on training rows. The cost is O(n log n).
 
     The p-value depends on the number of groups and on the treatment of ties. The test has little

@@ -77,8 +77,8 @@ def debiased_interval(
     -------
     Interval
         ``standard_error`` is the standard error of the squared error, without the corrections for
-        few rows. Rows that are alone in their bin are not in the estimate, and ``note`` states
-        their share. If no row is in the estimate, the estimate is NaN. ``guarantee`` is
+        few rows. Rows that are alone in their bin are not in the estimate, and ``note`` states the
+        share of these rows. If no row is in the estimate, the estimate is NaN. ``guarantee`` is
         "asymptotic", or "heuristic" if some rows are not in the estimate or claims have fewer than
         ten rows on average.
 

@@ -164,12 +164,12 @@ def find_groups(
     -----
     The residual of a row is its confidence minus its correctness. For binary problems, the residual
     is the predicted probability of the second class minus its indicator. A regression tree is
-    fitted to the residuals of the first half. Its nodes are the candidates, in decreasing order of
-    their absolute mean residual divided by its standard error. On the second half, the candidates
-    are tested in this order at level 1 - ``level``, until a test does not reject. This fixed
-    sequence of tests controls the probability of any false rejection. A test rejects if the exact
-    interval of Clopper and Pearson of the frequency excludes the mean score. The test is
-    conservative if the rows of a group differ in difficulty. Rows must be independent.
+    fitted to the residuals of the first half. The nodes of the tree are the candidates, in
+    decreasing order of the absolute mean residual divided by its standard error. On the second
+    half, the candidates are tested in this order at level 1 - ``level``, until a test does not
+    reject. This fixed sequence of tests controls the probability of any false rejection. A test
+    rejects if the exact interval of Clopper and Pearson of the frequency excludes the mean score.
+    The test is conservative if the rows of a group differ in difficulty. Rows must be independent.
 
     Examples
     --------

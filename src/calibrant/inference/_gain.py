@@ -1,8 +1,8 @@
 """Improvement of a proper score by recalibration, on held-out rows.
 
-All functions return a `Gain`. Its attribute ``interval`` names the quantity that the interval
-estimates. `paired_gain` evaluates a fitted calibrator (`compare`, `AutoCalibration`, the report).
-`calibration_gain` estimates the improvement by the best possible calibrator.
+All functions return a `Gain`. The attribute ``interval`` of a `Gain` names the quantity that the
+interval estimates. `paired_gain` evaluates a fitted calibrator (`compare`, `AutoCalibration`, the
+report). `calibration_gain` estimates the improvement by the best possible calibrator.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Gain(AsText):
     standard_error : float
         Standard error of the gain, widened in the same way as the interval.
     excess : float or None
-        Increase of the score because the calibrator is estimated. None unless ``interval`` is
-        "jackknife".
+        Increase of the score because the calibrator is estimated. The value is None unless
+        ``interval`` is "jackknife".
     p_value : float
         One-sided p-value of the null hypothesis.
     n_samples : float
@@ -95,9 +95,9 @@ class Gain(AsText):
     - ``"jackknife"``: How large is the calibration error, which is the improvement by the best
       calibrator? See `calibration_gain`.
 
-    The first two intervals extend at least 1/n to both sides, and for costs 1/n times their range.
-    For example, the :math:`d_i` do not vary if all calibrators are the identity. A row that is not
-    in the sample could still change the mean by this amount.
+    The first two intervals extend at least 1/n to both sides. For costs, the minimum is the range
+    of the costs divided by n. For example, the :math:`d_i` do not vary if all calibrators are the
+    identity. A row that is not in the sample could still change the mean by this amount.
 
     If a few confident errors (one row in a hundred) determine the log-loss, intervals are too
     short. For 100 to 500 rows, 12% to 25% of the intervals miss the true gain. In nearly all of
@@ -178,8 +178,7 @@ class Gain(AsText):
 
 @dataclass(frozen=True, eq=False)
 class LossMoments:
-    """Moments of the losses of several predictions for the same rows. Moments of different rows can
-    be added.
+    """Moments of the losses of several predictions for the same rows.
 
     ``cross`` contains the cross products of the deviations of ``loss_0 - loss_j`` from their means.
     So neither large losses nor large differences cause a loss of digits (Chan, Golub & LeVeque
@@ -337,7 +336,8 @@ def calibration_gain(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     cv : int, splitter or iterable of (train, test) rows, default 5
-        With an integer, rows are assigned to folds at random, regardless of their order.
+        Number of folds, a splitter, or the folds. With an integer, rows are assigned to folds at
+        random, regardless of their order.
     level : float, default 0.95
         Coverage of the interval.
     sample_weight : array-like of shape (n,), optional

@@ -97,11 +97,11 @@ def calibration_line(
     Notes
     -----
     The slope b is estimated by maximum likelihood in the model :math:`P(o = 1) = \sigma(a +
-    b\,\text{logit} f)`. Its interval is :math:`b \pm z\,s` with s from the information of the fit
-    (Wald). The intercept is the estimate of a with b = 1. Its interval consists of the shifts a
-    with :math:`|\sum_i (o_i - \sigma_i)| \le z \sqrt{\sum_i \sigma_i (1 - \sigma_i)}` (inverted
-    score test). For equal scores, this interval is Wilson's interval. If all outcomes are equal,
-    the interval is finite on one side.
+    b\,\text{logit} f)`. The interval of b is :math:`b \pm z\,s` with s from the information of the
+    fit (Wald). The intercept is the estimate of a with b = 1. The interval of the intercept
+    consists of the shifts a with :math:`|\sum_i (o_i - \sigma_i)| \le z \sqrt{\sum_i \sigma_i (1 -
+    \sigma_i)}` (inverted score test). For equal scores, this interval is Wilson's interval. If all
+    outcomes are equal, the interval is finite on one side.
 
     The intervals are asymptotic and conditional on the scores. Rows must be independent, and the
     model must not have been fitted on them. On training rows, the slope of a logistic regression is

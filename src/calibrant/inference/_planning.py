@@ -187,7 +187,7 @@ def detectable_error(
     Returns
     -------
     DetectableError
-        The smallest detectable error. Its temperature is infinite if a test would miss even uniform
+        The smallest detectable error. The temperature is infinite if a test would miss even uniform
         true probabilities.
 
     See Also

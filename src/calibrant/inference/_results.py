@@ -104,7 +104,7 @@ class Interval(AsText):
     n_samples : float
         Sum of the weights.
     note : str
-        Limitation of the interval, or empty text.
+        Limitation of the interval, or an empty string.
 
     See Also
     --------

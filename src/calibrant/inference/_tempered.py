@@ -36,9 +36,7 @@ class Moments(NamedTuple):
     variance: float
 
     def power(self, n_rows: float, alpha: float) -> float:
-        """Return the power of the two-sided score test, for rejections in the direction of the
-        error.
-        """
+        """Return the power of the two-sided score test in the direction of the error."""
         reach = np.sqrt(n_rows) * abs(self.shift) - ndtri(1 - alpha / 2) * np.sqrt(
             self.null_variance
         )

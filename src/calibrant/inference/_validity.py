@@ -119,7 +119,7 @@ def validity_curve(
         to evaluate ``calibrator.predict_proba(X)`` and X on the same bins. By default, there is one
         bin per distinct vector.
     epsilon : float or array-like, optional
-        Values at which V is computed. By default, zero and all errors that occur.
+        Values at which V is computed. The default is zero and all errors that occur.
     y_pred : array-like of shape (n,), optional
         Reported labels, as in `expected_calibration_error`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -194,7 +194,7 @@ def _steps(gap: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def _validity(epsilon: FloatArray, gap: FloatArray, share: FloatArray) -> FloatArray:
-    """Compute the share of the cells whose gap is at most epsilon."""
+    """Compute the share of the data in cells whose gap is at most epsilon."""
     order = np.argsort(gap, axis=None)
     cumulative_share = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
     # A gap that equals epsilon up to round-off counts as at most epsilon.

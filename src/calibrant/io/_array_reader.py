@@ -35,7 +35,7 @@ class _Arrays(NamedTuple):
 
 
 class ArrayReader(FileReader):
-    """Reads ``.npz`` and ``.npy`` files.
+    """Reader of ``.npz`` and ``.npy`` files.
 
     An ``.npz`` file contains ``probs`` or ``logits``, ``labels``, and optionally ``class_names``.
     An ``.npy`` file contains the scores. If labels are needed, a second file contains the labels.

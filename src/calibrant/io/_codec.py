@@ -43,7 +43,7 @@ small file could otherwise use much memory."""
 
 
 class Writer:
-    """Encodes values.
+    """Encoder of values for JSON.
 
     Calibrators and records must be among ``classes``. NaN is allowed only in the attributes
     ``may_be_nan``, which are written as ``"Class.attribute_"``.

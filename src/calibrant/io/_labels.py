@@ -53,7 +53,7 @@ class LabelRule:
 
 
 def meaning(label: str) -> str:
-    """Normalize the spelling of a label: surrounding blanks, and "01", "1.0" and "true" for 1.
+    """Normalize blanks and spelling of a label, such as "01", "1.0" or "true" for 1.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def label_rule(
 
 
 def top_label_rule(options: FileOptions, model: ModelScores | None = None) -> LabelRule:
-    """The rule for the labels of a file of top scores."""
+    """Return the rule for the labels of a file of top scores."""
     if model is not None:
         return LabelRule(model.names, model.classes)
     if options.classes is not None:

@@ -44,7 +44,8 @@ def check_size(path: Path, n_bytes: int) -> None:
 class FileBlock(NamedTuple):
     """Rows of a file, starting at row ``start``.
 
-    Scores, labels as an Arrow array, weights, and a table of the columns that were read.
+    The fields are the scores, the labels as an Arrow array, the weights, and a table of all columns
+    that were read.
     """
 
     start: int
@@ -55,7 +56,7 @@ class FileBlock(NamedTuple):
 
 
 class FileReader(ABC):
-    """Reads a prediction file block by block.
+    """Reader that returns a prediction file block by block.
 
     ``names`` are the classes in the names of the score columns. ``kinds`` are the types of all
     columns. ``top_labels`` are the columns of the labels of top scores. ``label_kind`` is the type
@@ -313,7 +314,7 @@ class TableReader(FileReader):
 
 
 class ParquetReader(TableReader):
-    """Reads a Parquet file."""
+    """Reader of a Parquet file."""
 
     def _read_schema(self) -> Any:
         with self._open() as file:

@@ -75,8 +75,8 @@ def save(
     -----
     The file contains the parameters, the fitted attributes and the labels of the columns. The file
     also contains a schema version, the version of the library, and a summary of the training data
-    (rows, classes with rows, log-loss before and after). Arrays are stored bit by bit, so
-    predictions of the loaded calibrator are identical.
+    (number of rows, number of classes with rows, log-loss before and after calibration). Arrays are
+    stored bit by bit, so predictions of the loaded calibrator are identical.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     fitted calibrator or decision
-        The loaded object. Its predictions are identical to the predictions of the saved object.
+        The loaded object. The loaded and the saved object make identical predictions.
 
     Raises
     ------

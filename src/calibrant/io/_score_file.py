@@ -417,9 +417,9 @@ def open_scores(
 
     Notes
     -----
-    Needs pyarrow (``pip install "calibrant[parquet]"``). A fit passes over the data several times
-    and reads the file in each pass. Temperature scaling needs about five passes. A block contains
-    16 MB of scores.
+    This function requires pyarrow (``pip install "calibrant[parquet]"``). A fit passes over the
+    data several times and reads the file in each pass. Temperature scaling needs about five passes.
+    A block contains 16 MB of scores.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def write_scores(path: Path, file: ScoreFile, rows: Iterable[Scored]) -> None:
 
 
 def write_columns(path: Path, rows: Iterable[tuple[FileBlock, dict[str, Any]]]) -> None:
-    """Write all rows with new columns as a table, all of them or no file."""
+    """Write all rows with new columns as a table, or no file if an error occurs."""
     ending = path.suffix.lower()
     if ending not in TABLE_ENDINGS:
         raise ValueError(

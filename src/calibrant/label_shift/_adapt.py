@@ -56,9 +56,9 @@ class LabelShift(ShortRepr):
     proba : array of shape (n, K)
         Probabilities of the target rows, adapted to the class frequencies of the target.
     information : float
-        A number between 0 and 1 that measures how well the model separates the least certain
-        combination of classes. The number is 1 for a perfect classifier, or if the target
-        frequencies were passed.
+        A number between 0 and 1 that measures how well the model separates the classes that are
+        hardest to separate. The number is 1 for a perfect classifier, or if the target frequencies
+        were passed.
     names : array of shape (K,) or None
         Column names of the source, if it is a data frame. `transform` sorts the columns of other
         frames into this order.
@@ -169,7 +169,7 @@ def adapt(
     certain combination of weights is about :math:`1 / \sqrt{n \lambda}`. If this standard error is
     above 0.1, frequencies are often estimated as zero, and the intervals are not valid. The
     intervals are also not valid if the weight of the rarest class has a standard error :math:`1 /
-    \sqrt{n \lambda \min_k \pi_k}` above 0.5. Both cases raise ValueError.
+    \sqrt{n \lambda \min_k \pi_k}` above 0.5. In both cases, a ValueError is raised.
 
     The intervals are asymptotic. Without any shift, with exact probabilities and 1,000 rows of ten
     classes, the intervals contained the true weights in 92% of simulated samples. Nearly all other
@@ -220,7 +220,10 @@ def adapt(
 
 
 def _names_of(source: Any) -> AnyArray | None:
-    """Return the column names of source rows in a data frame. A calibrator checks its own names."""
+    """Return the column names of source rows in a data frame.
+
+    Calibrators check the column names themselves.
+    """
     names = None if hasattr(source, "predict_proba") else column_names(source)
     return None if names is None else np.array(names, dtype=object)
 

@@ -153,7 +153,7 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of shape (n,)
-            NaN if a feature is missing or cannot be parsed.
+            The probability is NaN if a feature is missing or cannot be parsed.
         """
         check_fitted(self)
         frame, _ = answer_frame(X)

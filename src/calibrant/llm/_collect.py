@@ -14,7 +14,7 @@ from calibrant.llm._run import Run
 
 
 class OptionRows:
-    """Rows of multiple-choice questions: scores of all options, and the right options."""
+    """Rows of multiple-choice questions, with scores of all options and the right options."""
 
     def __init__(self) -> None:
         self._scores, self._counts, self._labels = array("d"), array("q"), array("q")

@@ -23,7 +23,7 @@ _SIZE, _LEFT, _BOTTOM, _TOP = 200.0, 34.0, 26.0, 8.0
 
 @dataclass(frozen=True)
 class TaskDiagram:
-    """The bins of a reliability diagram: mean confidence, accuracy with 95% interval, and rows."""
+    """Bins of a reliability diagram, with mean confidence, accuracy, its 95% interval, and rows."""
 
     task: str
     confidence: tuple[float, ...]

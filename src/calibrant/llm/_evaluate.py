@@ -199,7 +199,7 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
     Parameters
     ----------
     runs : Runs
-        Runs of `read`.
+        Runs that `read` returned.
     level : float, default 0.95
         Joint level of the intervals of the gaps of all tasks. The intervals of errors and gains
         hold for each task alone.

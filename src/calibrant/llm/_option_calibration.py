@@ -68,7 +68,7 @@ class OptionCalibration(BaseEstimator):
         Parameters
         ----------
         runs : Runs
-            Runs of `read`, with scores of one source.
+            Runs that `read` returned, with scores of one source.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class OptionCalibration(BaseEstimator):
         Returns
         -------
         Run
-            The run with calibrated options. Its confidences are the highest calibrated
+            The run with calibrated options. The confidences of the run are the highest calibrated
             probabilities. The chosen option can differ from the option with the highest
             uncalibrated score.
         """

@@ -64,10 +64,10 @@ def summarize(
     Parameters
     ----------
     runs : Runs
-        Runs of `read`.
+        Runs that `read` returned.
     risk : float, optional
-        Largest share of wrong answers. If you pass a risk, each task gets the lowest confidence
-        threshold that keeps this risk, with 90% confidence.
+        Maximum accepted share of wrong answers among the given answers. If you pass a risk, each
+        task gets the lowest confidence threshold that keeps this risk, with 90% confidence.
     level : float, default 0.95
         Joint level of the intervals of all tasks.
     name : str

@@ -77,7 +77,7 @@ def find_answer_threshold(run: Run, risk: float, delta: float = DELTA) -> Answer
     run : Run
         Answers with confidences, which were not used to fit a calibrator.
     risk : float
-        Largest share of wrong answers.
+        Maximum accepted share of wrong answers among the given answers.
     delta : float, default 0.1
         Probability that the guarantee fails.
 
@@ -92,7 +92,8 @@ def find_answer_threshold(run: Run, risk: float, delta: float = DELTA) -> Answer
     Notes
     -----
     The proof of `calibrant.decisions.SelectiveClassifier` holds for every distribution of
-    independent questions. If a question was answered several times, one random answer counts.
+    independent questions. If a question was answered several times, the function uses one random
+    answer.
     """
     # Imported here, because only thresholds need this subpackage.
     from calibrant.decisions._threshold import find_threshold

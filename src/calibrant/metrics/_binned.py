@@ -38,7 +38,7 @@ def expected_calibration_error(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem. For
         class-wise types of calibration, rows need not sum to one. If ``y_pred`` is passed, pass the
-        probabilities of these labels.
+        probabilities of the labels in ``y_pred``.
     notion : str or Notion, default "confidence"
         Type of calibration, see `calibrant.notions`.
     n_bins : int, default 15
@@ -59,8 +59,8 @@ def expected_calibration_error(
     aggregate : {"mean", "sum", "bin"}, default "mean"
         "sum" adds the errors of the classes or ranks instead of averaging them (class-wise tables
         of Kull 2019). "bin" first averages the gaps of a bin over its claims, weighted by rows.
-        With ``norm=inf``, "bin" is the TL-MCE that Gupta & Ramdas 2022 report. "mean" is then the
-        largest gap of any bin and claim (their eq. 17).
+        With ``norm=inf``, "bin" is the TL-MCE that Gupta & Ramdas 2022 report, and "mean" is the
+        largest gap of any bin and claim (eq. 17 of the same paper).
     y_pred : array-like of shape (n,) or (n, k), optional
         Reported labels, to evaluate the output of ``predict_top``. ``y_prob`` then has the shape of
         ``y_pred``.

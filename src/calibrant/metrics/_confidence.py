@@ -216,9 +216,9 @@ def sharpness(
 
     Notes
     -----
-    The metric is the variance of the confidence (n - 1 in the denominator) times :math:`4 K^2 / (K
-    - 1)^2`. With this factor, the maximum is n / (n - 1). A model reaches the maximum if its
-      confidence is 1 for half of the rows and 1 / K for the other half.
+    The metric is the variance of the confidence (n - 1 in the denominator) times
+    :math:`4 K^2 / (K - 1)^2`. With this factor, the maximum is n / (n - 1). A model reaches the
+    maximum if its confidence is 1 for half of the rows and 1 / K for the other half.
 
     References
     ----------

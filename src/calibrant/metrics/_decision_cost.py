@@ -34,7 +34,7 @@ def decision_cost(
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     cost : array-like of shape (K, A), optional
         Cost of each action (column) for each true class (row). By default, an action predicts a
-        class. A correct prediction costs 0, and an incorrect one costs 1.
+        class. A correct prediction costs 0, and an incorrect prediction costs 1.
     abstain : float or array-like of shape (K,), optional
         Cost of an abstention, which is added as the last action. Pass one cost, or one cost per
         true class.

@@ -68,7 +68,7 @@ def kde_calibration_error(
 
     See Also
     --------
-    smooth_calibration_error : Error without bins whose bandwidth needs no choice.
+    smooth_calibration_error : Error without bins, with an automatic bandwidth.
     expected_calibration_error : Binned calibration error.
 
     Notes

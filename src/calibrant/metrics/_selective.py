@@ -25,9 +25,9 @@ def aurc(
 ) -> float:
     r"""Compute the area under the risk-coverage curve (AURC).
 
-    The curve shows the error rate among the most confident predictions (risk) against their share
-    of all rows (coverage). Use the area to compare models or scores for abstention. Lower is
-    better.
+    The curve shows the error rate among the most confident predictions (risk) against the share of
+    these predictions among all rows (coverage). Use the area to compare models or scores for
+    abstention. Lower is better.
 
     Parameters
     ----------
