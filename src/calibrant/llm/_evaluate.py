@@ -118,7 +118,7 @@ class RunsEvaluation:
         return iter(self.tasks)
 
     def __getitem__(self, name: str) -> TaskEvaluation:
-        """Return a task by its name."""
+        """Return the evaluation of a task by its name."""
         for task in self.tasks:
             if task.task == name:
                 return task

@@ -74,6 +74,6 @@ def cutoff_calibration_error(
 
 
 def claim_cutoff(claim: Claim) -> float:
-    """Compute the cutoff error of one claim, the range of a cumulative graph that begins at zero."""
+    """Compute the cutoff error of one claim, the range of a cumulative graph from zero."""
     ends = [(part.excess.min(), part.excess.max()) for part in path_parts(claim)]
     return float(max(0.0, *(high for _, high in ends)) - min(0.0, *(low for low, _ in ends)))

@@ -213,8 +213,7 @@ class Residuals:
         return self.without_self(pairs)
 
     def without_self(self, pairs: FloatArray | float) -> float:
-        """Return the unbiased estimate from sums over all pairs, without pairs of a row with
-        itself.
+        """Return the unbiased estimate, without the pairs of a row with itself.
 
         A weight is a number of copies. Two copies of a row form a pair, but a copy does not form a
         pair with itself.

@@ -41,7 +41,7 @@ def calibration_slope(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
-        Type of calibration, see `calibrant.notions`. Errors of several claims are averaged with the
+        Type of calibration, see `calibrant.notions`. Slopes of several claims are averaged with the
         weights of `expected_calibration_error`.
     sample_weight : array-like of shape (n,), optional
         Row weights.

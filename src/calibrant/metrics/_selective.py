@@ -197,7 +197,8 @@ def coverage_at_risk(
     Returns
     -------
     float
-        The share, between 0 and 1. The share is 0 if no threshold has this error rate.
+        The share, between 0 and 1. The share is 0 if no threshold has an error rate of at most
+        ``risk``.
 
     See Also
     --------
