@@ -52,7 +52,7 @@ class ChunkDraws:
     """Counts per bin for several claims per row, from labels that are drawn in each chunk.
 
     The seed of a chunk depends on the number of its first row. Apart from the seeds, labels are
-    drawn as for rows in memory. One pass over the chunks computes all resamples of a portion.
+    drawn as for rows in memory. One pass over the chunks computes one portion of the resamples.
     """
 
     reusable = False

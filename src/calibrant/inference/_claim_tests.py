@@ -202,7 +202,8 @@ def hosmer_lemeshow_test(
     -------
     CalibrationTestResult
         A small p-value is evidence against calibration. A large p-value does not show calibration.
-        ``guarantee`` is "heuristic" if a group expects fewer than five outcomes of either kind.
+        ``guarantee`` is "heuristic" if fewer than five positive or fewer than five negative
+        outcomes are expected in a group.
 
     See Also
     --------

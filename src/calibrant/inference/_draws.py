@@ -148,7 +148,7 @@ class LabelDraws:
 class AliasRows:
     """Alias tables of row blocks.
 
-    Small tables are stored, and large tables are rebuilt at each pass.
+    Small tables are stored, and large tables are rebuilt at each pass over the rows.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class CalibrationLine(ShortRepr, AsText):
     test: CalibrationTestResult
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -61,7 +61,7 @@ class DetectableError(AsText):
     guarantee: str = "asymptotic"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:

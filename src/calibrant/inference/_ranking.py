@@ -47,7 +47,7 @@ class FriedmanResult(AsText):
     guarantee: str = "asymptotic"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -63,7 +63,7 @@ class CalibrationTestResult(AsText):
     expected: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -123,7 +123,7 @@ class Interval(AsText):
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Predictions that are read as blocks of rows at every pass, for data larger than memory."""
+"""Predictions that are read in blocks of rows at every pass over the data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RowBlocks(ChunkedScores):
     classes : array-like, optional
         Labels of the columns.
     progress : bool
-        Whether to show a progress bar for each pass on a terminal.
+        Whether to show a progress bar for each pass over the data if standard error is a terminal.
 
     Attributes
     ----------

@@ -404,7 +404,7 @@ def open_scores(
     percent : bool
         Whether to divide the probabilities by 100.
     progress : bool
-        Whether to show a progress bar for each pass over the file on a terminal.
+        Whether to show a progress bar for each pass over the file if standard error is a terminal.
 
     Returns
     -------

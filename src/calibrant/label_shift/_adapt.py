@@ -96,7 +96,7 @@ class LabelShift(ShortRepr):
         return html_table(rows, header=header, title="Label shift", note=note)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the estimates as plain values."""
+        """Return the estimates as plain values, for example for JSON."""
         arrays = ("weights", "low", "high", "source_prior", "target_prior")
         plain: dict[str, Any] = {name: getattr(self, name).tolist() for name in arrays}
         return {**plain, "level": self.level, "information": self.information}

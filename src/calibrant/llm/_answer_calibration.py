@@ -212,7 +212,10 @@ def _fit(
 
 
 def _best_strength(x: FloatArray, y: BoolArray, codes: AnyArray, n_tasks: int) -> float:
-    """Return the strength with the lowest log-loss on held-out rows, or infinity without tasks."""
+    """Return the strength with the best held-out log-loss, or infinity without tasks.
+
+    The reduction of the log-loss is compared after the subtraction of its standard error.
+    """
     if n_tasks < 2:
         return float("inf")
     folds = as_folds(_N_FOLDS, np.column_stack([x, codes]), y.astype(np.intp), np.ones(len(y)), 0)

@@ -33,7 +33,7 @@ class TaskDiagram:
     rows: tuple[int, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
 
 

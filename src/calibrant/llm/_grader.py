@@ -53,7 +53,7 @@ class PassRate(AsText):
     n_unlabeled: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -45,7 +45,7 @@ class RunsReport:
     skipped: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content as plain values. Missing numbers are None."""
+        """Return the content as plain values, for example for JSON. Missing numbers are None."""
         content = {
             "name": self.name,
             **self.evaluation.to_dict(),

@@ -46,7 +46,10 @@ class AnswerThreshold(AsText):
     n_samples: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values. A threshold of -inf becomes 0."""
+        """Return the fields as plain values, for example for JSON.
+
+        A threshold of -inf becomes 0.
+        """
         values = asdict(self)
         values["threshold"] = None if self.threshold is None else max(self.threshold, 0.0)
         return values
