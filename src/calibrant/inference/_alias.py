@@ -84,7 +84,7 @@ def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:
     A slot contains its own column and a part of one heavier column. The sweep processes all rows at
     once. The sweep visits light columns (mass at most one) and heavy columns. While the current
     heavy column has a remaining mass above one, it fills the next light slot. Then the next heavy
-    column fills the slot of this column.
+    column fills the slot of the current heavy column.
     """
     n_rows, n_slots = mass.shape
     order = np.argsort(mass > 1, axis=1, kind="stable")  # light columns (mass at most one) first

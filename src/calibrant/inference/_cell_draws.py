@@ -22,9 +22,10 @@ from calibrant.notions import Claims, Notion, sample_for
 class CellBinomials:
     """Counts per bin for one claim per row, as sums of binomial variables over cells of scores.
 
-    All rows of a cell get its mean score. This approximation leaves the means of the counts
-    unchanged. Per row, the approximation overestimates the variances of the counts by less than the
-    squared width of the cell. A draw takes O(cells) time, regardless of the number of rows.
+    All rows of a cell get the mean score of the cell. This approximation leaves the means of the
+    counts unchanged. Per row, the approximation overestimates the variances of the counts by less
+    than the squared width of the cell. A draw takes O(cells) time, regardless of the number of
+    rows.
     """
 
     reusable = True

@@ -232,7 +232,10 @@ def _with_options(
 
 @dataclass(frozen=True, eq=False)
 class _CountNull:
-    """Null distribution of a binned error. Only the outcome counts of its table are random."""
+    """Null distribution of a binned error.
+
+    Only the outcome counts in the bin table of the error are random.
+    """
 
     table: BinTable
     norm: dict[str, Any]

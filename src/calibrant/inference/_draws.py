@@ -99,7 +99,7 @@ class CellDraws:
         return counts[:, :-1]
 
     def _numbers(self, generator: np.random.Generator, size: int) -> Iterator[ByteDraws]:
-        """Yield the tables of blocks of rows together with random numbers for them."""
+        """Yield the tables of blocks of rows, and random numbers for these rows."""
         for _, *tables in self._tables:
             # A random number takes one byte, which is an eighth of an element.
             for rows in row_blocks(len(tables[0]), size, elements=8 * CALL_BLOCK):

@@ -163,7 +163,7 @@ def _load_labels(path: Path) -> FileArray:
 
 
 def _reject_output(data: Mapping[str, Any], model: ModelScores | None) -> None:
-    """Raise if probabilities are calibrated already."""
+    """Raise if the probabilities in a file are already calibrated."""
     if model is not None and model.inputs == "proba" and {"probs", "raw_probs"} <= set(data):
         raise ValueError(
             "The file has arrays probs and raw_probs, so it was written by calibrant apply and is "

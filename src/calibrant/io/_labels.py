@@ -1,6 +1,6 @@
 """Encoding of the labels of a file as column codes, by name or as column indices.
 
-An ambiguous label is an error.
+Ambiguous labels raise an error.
 """
 
 from __future__ import annotations

@@ -315,7 +315,7 @@ def _named_after(prefix: str, columns: Sequence[str]) -> dict[str, str]:
 
 
 def _reject_output(columns: Sequence[str], model: ModelScores, first: str) -> None:
-    """Raise if probabilities are calibrated already."""
+    """Raise if the probabilities in a file are already calibrated."""
     if model.inputs == "proba" and {first, f"raw_{first}"} <= set(columns):
         raise ParameterError(
             "The file has columns {first!r} and 'raw_{first}', so it was written by calibrant "

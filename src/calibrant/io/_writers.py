@@ -122,7 +122,7 @@ def _write_parquet(path: Path, tables: Iterator[Any]) -> None:
 def _write_csv(path: Path, tables: Iterator[Any], separator: str) -> None:
     """Write tables as text, with quotes only in blocks that need them.
 
-    Arrow itself quotes either all text of a file or none.
+    Arrow itself quotes either all strings of a file or no string.
     """
     with path.open("wb") as file:
         for table in tables:

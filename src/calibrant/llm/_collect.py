@@ -45,7 +45,7 @@ class OptionRows:
         n_missing: int = 0,
         figures: Mapping[str, float] | None = None,
     ) -> Run:
-        """The run of all rows that were added."""
+        """Return the run with all rows that were added."""
         counts = np.frombuffer(self._counts, dtype=np.int64) if self._counts else np.empty(0, int)
         options, labels = None, None
         correct, confidence = np.empty(0, bool), np.empty(0)
@@ -104,7 +104,7 @@ class AnswerRows:
     def build(
         self, task: str, source: str, path: str, figures: Mapping[str, float] | None = None
     ) -> Run:
-        """The run of all rows that were added."""
+        """Return the run with all rows that were added."""
         is_repeated = len(self._codes) < len(self._groups)
         features = {name: np.array(values) for name, values in self._features.items()}
         return Run(

@@ -72,7 +72,7 @@ class _ScorerRows:
         self.n_answers = 0
 
     def add(self, sample: Mapping[str, Any], score: Mapping[str, Any], place: str) -> None:
-        """Add one answer to the rows of each of its sources."""
+        """Add one answer to the rows of each available source of confidence."""
         correct = _is_correct(score.get("value"), place)
         if correct is None:
             self.n_unscored += 1

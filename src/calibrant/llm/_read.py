@@ -184,7 +184,7 @@ def _check_confidences(runs: list[Run], root: Path) -> None:
 
 
 def _by_name(runs: list[Run]) -> dict[str, Run]:
-    """Name runs by their task. If a task occurs twice, add the folder or the file."""
+    """Name runs by their task. If a task occurs twice, add the name of the folder or file."""
     runs_by_name: dict[str, Run] = {}
     for run in runs:
         is_unique = sum(other.task == run.task for other in runs) == 1
