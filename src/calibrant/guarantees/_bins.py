@@ -122,9 +122,10 @@ def binning_guarantee(
     not_proved: tuple[str, ...] = (),
     covers: tuple[str, ...] = ("predict_claims",),
 ) -> Guarantee:
-    """Compute the guarantee of fitted bins, or raise ``TooFewRowsError`` if no claim is covered.
+    """Compute the guarantee of fitted bins, or raise ``TooFewRowsError`` if no claim has enough
+    rows.
 
-    If ``alpha`` is one number, the score columns with a covered claim share ``alpha`` evenly.
+    If ``alpha`` is one number, the score columns that the guarantee covers share ``alpha`` evenly.
     """
     levels = check_alpha(alpha, len(quantities))
     is_covered = np.array([bool(quantity.claims) for quantity in quantities])
