@@ -52,7 +52,7 @@ class BinnedClaim:
 
     @property
     def is_covered(self) -> bool:
-        """Whether there is a bin with the two rows that the theorems require."""
+        """Whether there are bins, each with the two or more rows that the theorems require."""
         return self.points_per_bin > 1 and self.reliable.size > 0
 
 
