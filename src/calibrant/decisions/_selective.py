@@ -98,7 +98,7 @@ class SelectiveClassifier(
     unproved_classes_ : array
         Classes whose answers have no proof. These classes are never predicted.
     certificate_ : calibrant.guarantees.Certificate
-        Number, date and digest of the rows of the proof.
+        Number and digest of the rows of the proof, and date of the proof.
 
     See Also
     --------

@@ -85,7 +85,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
     pooled_classes_, always_classes_ : arrays
         Classes with too few rows for a separate threshold, by their treatment (``small``).
     certificate_ : calibrant.guarantees.Certificate
-        Number, date and digest of the rows that determine the sets.
+        Number and digest of the rows that determine the sets, and date of the proof.
 
     See Also
     --------

@@ -111,13 +111,13 @@ def _share_inputs(graph: Any, features: Sequence[Any], n_classifiers: int) -> No
 
 
 def _features(classifier: Any) -> list[Any]:
-    """Return the inputs of a classifier without the constants that old files list among them."""
+    """Return the inputs of a classifier, without the constants that old files list as inputs."""
     constants = {value.name for value in classifier.graph.initializer}
     return [value for value in classifier.graph.input if value.name not in constants]
 
 
 def _opset(classifier: Any) -> int:
-    """Return the operator set of a classifier. A file with only tree operators may have none."""
+    """Return the operator set of a classifier, or a default if only tree operators are declared."""
     versions = [entry.version for entry in classifier.opset_import if not entry.domain]
     opset = versions[0] if versions else _DEFAULT_OPSET
     if opset < LEAST_OPSET:
@@ -186,7 +186,8 @@ def _scores_output(classifier: Any, program: Program, output: str | None) -> tup
 def _guess_output(outputs: Sequence[str], inputs: str) -> str:
     """Return the first output whose name matches the inputs of a program.
 
-    If there is none, return the first output whose name contains none of "prob", "log" and "label".
+    If no name matches, return the first output whose name contains none of "prob", "log" and
+    "label".
     """
     is_log = inputs != "proba"
     first = [

@@ -40,7 +40,7 @@ _INTEGERS = ("columns",)
 
 @dataclass(frozen=True)
 class Op:
-    """An operation: its function ``evaluate(values, constants)`` and the width of its result.
+    """An operation, with its function ``evaluate(values, constants)`` and the width of its result.
 
     ``n_args`` is None if any number of arguments is allowed.
     """
@@ -52,7 +52,7 @@ class Op:
 
 
 def check_constants(op: str, constants: Constants) -> None:
-    """Raise unless these are the constants of an operation, finite and with the correct shape."""
+    """Raise unless an operation has exactly its constants, finite and with the correct shape."""
     if set(constants) != set(OPS[op].constants):
         expected = ", ".join(OPS[op].constants) or "none"
         found = shortened([str(name)[:60] for name in constants]) or "none"
@@ -97,7 +97,7 @@ def _one_column(widths: list[int], constants: Constants) -> int:
 
 
 def _broadcast_width(widths: list[int], constants: Constants) -> int:
-    """Raise unless the second argument has one column or the width of the first."""
+    """Raise unless the second argument has one column or as many columns as the first argument."""
     if widths[1] not in (1, widths[0]):
         raise ValueError(f"the second argument must have 1 or {widths[0]} columns, got {widths[1]}")
     return widths[0]

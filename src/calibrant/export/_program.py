@@ -35,7 +35,7 @@ Label = str | int | float | bool
 
 @dataclass(frozen=True)
 class Node:
-    """One operation: its name in `OPS`, the numbers of its arguments, and its constants.
+    """One operation, with its name in `OPS`, the value numbers of its arguments, and its constants.
 
     Value 0 is the row of scores. Value i is the result of node i.
     """
@@ -56,7 +56,8 @@ class NamedOutput:
     """A result of a program besides the probabilities, such as the decision of a rule.
 
     ``value`` is the number of a value. If there are ``labels``, this value has one column with
-    places in the labels. Otherwise its columns are numbers: one, or one per class.
+    indices into the labels. Otherwise the value has one numeric column, or one numeric column per
+    class.
     """
 
     name: str
@@ -66,7 +67,7 @@ class NamedOutput:
 
 @dataclass(frozen=True)
 class Program:
-    """A fitted calibrator as a list of operations that does not need the calibrator.
+    """A fitted calibrator as a list of operations, which runs without the calibrator.
 
     Calling a program with scores returns the same probabilities as ``predict_proba`` of the
     calibrator. NumPy computes one operation after the other, and the last operation returns the
@@ -175,7 +176,7 @@ class Program:
         return self.run_values(scores)[len(self.nodes)]
 
     def run_values(self, scores: FloatArray) -> dict[int, FloatArray]:
-        """Return the probabilities and the named outputs of a block of scores, by value."""
+        """Return the probabilities and the named outputs of a block of scores, by value number."""
         last_use = last_uses(self.nodes)
         kept = {output.value for output in self.outputs}
         values: dict[int, FloatArray] = {0: scores}
@@ -226,8 +227,8 @@ class Program:
         Raises
         ------
         ValueError
-            If the text is not a valid program. The text contains only numbers and names of
-            operations, and none of it is executed.
+            If the text is not a valid program. `from_json` reads only numbers and names of
+            operations, and never executes any text.
         """
         try:
             return _read(json.loads(text, parse_constant=_reject))
@@ -258,7 +259,7 @@ class _Shapes:
         self.n_columns = n_classes
 
     def append(self, op: str, args: Sequence[int], constants: Constants) -> int:
-        """Return the width of the next value, and raise if it does not fit the earlier values."""
+        """Return the width of the next value. Raise if the node does not fit the earlier values."""
         try:
             self._check_arguments(op, args)
             check_constants(op, constants)
@@ -316,7 +317,7 @@ def _check_outputs(outputs: Sequence[NamedOutput], widths: Sequence[int]) -> Non
 
 
 def _check_source(source: str) -> None:
-    """Raise unless the source is a class name, because it is inserted into generated code."""
+    """Raise unless the source is a class name, because the name is inserted into generated code."""
     if source and not all(part.isidentifier() for part in source.split(".")):
         raise ValueError(f"source must be the name of a class, got {source[:60]!r}")
 
@@ -443,7 +444,7 @@ class Builder:
         return node.op in _EXACT and all(map(self.is_exact, node.args))
 
     def last(self, value: int) -> None:
-        """Make a value the last one, if necessary by an operation that copies it."""
+        """Make a value the last value, if necessary by an operation that copies the value."""
         if value != len(self.nodes):
             columns = {"columns": np.arange(self.widths[value])}
             width = self._shapes.append("columns", (value,), columns)

@@ -19,7 +19,7 @@ VARIADIC = ("mix", "stack")
 
 
 def function_constants(node: Node) -> list[Any]:
-    """Return the constants of a node as arguments of its function: numbers, flags and lists."""
+    """Return the constants of a node as arguments of its function (numbers, flags and lists)."""
     constants = dict(node.constants)
     if node.op == "interpolate":
         starts, heights, slopes = segments(constants["x"], constants["y"])
@@ -68,7 +68,7 @@ def module_values(program: Program, literal: Callable[[Any], str]) -> dict[str, 
 
 
 def _kept(program: Program) -> list[int]:
-    """The numbers of the probabilities and of the named outputs."""
+    """The value numbers of the probabilities and of the named outputs."""
     return sorted({len(program.nodes), *(output.value for output in program.outputs)})
 
 

@@ -1,7 +1,7 @@
 """Export to an SQL query of common table expressions, without user-defined functions.
 
 Each operation is one expression per column, or a few expressions in sequence. Each table expression
-selects from the previous one, so the query computes no value twice.
+selects from the previous table expression, so the query computes no value twice.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _check_outputs(program: Program, keep: Sequence[str]) -> None:
 
 
 def _outputs(program: Program) -> list[str]:
-    """The columns of the result: the label, one per class, and those of named outputs."""
+    """The columns of the result: the label, one per class, and the columns of named outputs."""
     names = ["calibrated_label", *(f"calibrated_{label}" for label in program.classes)]
     return [*names, *(name for output in program.outputs for name in _columns_of(program, output))]
 
@@ -207,7 +207,7 @@ def _finish(query: _Query, program: Program, value: Columns, outputs: Sequence[C
 
 
 def _decided(sql: Sql, output: NamedOutput, columns: Columns) -> Columns:
-    """The columns of a named output; places of labels become the labels."""
+    """The columns of a named output, with labels in place of label indices."""
     if not output.labels:
         return columns
     cases = " ".join(

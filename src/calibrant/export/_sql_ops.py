@@ -1,6 +1,6 @@
 """Dialects of SQL, and the operations of programs as SQL expressions.
 
-Names and text are quoted. Numbers are written with 17 digits and an exponent.
+Names and strings are quoted. Numbers are written with 17 digits and an exponent.
 """
 
 from __future__ import annotations
@@ -332,7 +332,10 @@ FREE = ("columns", "stack", "constant")
 
 
 def steps_of(node: Node) -> Steps:
-    """Return the table expressions of a node. The last one contains its value."""
+    """Return the table expressions of a node.
+
+    The last table expression contains the value of the node.
+    """
     if node.op in FREE:
         return []
     if node.op == "top":

@@ -37,7 +37,8 @@ def to_onnx(
     path : path-like
         The file to write. An existing file is replaced only after the export has succeeded.
     opset : int
-        Operator set, at least 13. Ignored with ``model``, whose operator set is used.
+        Operator set, at least 13. With ``model``, this argument is ignored, and the operator set of
+        the model is used.
     dtype : {"float64", "float32"}
         Type of scores and probabilities. All computations use double precision.
     model : path-like or list of path-like, optional
@@ -45,8 +46,8 @@ def to_onnx(
         For a `CalibratedClassifier`, pass the files of all its ``estimators_`` in their order.
     output : str, optional
         Name of the classifier output with the scores. By default, it is the first output whose name
-        matches the inputs of the calibrator ("prob", "logit", or "log" and "prob"). If there is
-        none, it is the first output whose name contains none of "prob", "log" and "label".
+        matches the inputs of the calibrator ("prob", "logit", or "log" and "prob"). If no name
+        matches, it is the first output whose name contains none of "prob", "log" and "label".
 
     Raises
     ------
@@ -140,8 +141,8 @@ def to_torch(
     dtype : {"float64", "float32"}
         Type of the arithmetic. The result has the dtype of the scores.
     trainable : bool
-        Whether temperatures, coefficients and offsets are parameters, so you can fine-tune them.
-        All other numbers are buffers. ``state_dict`` contains both.
+        Whether temperatures, coefficients and offsets are trainable parameters.
+        All other numbers are buffers. ``state_dict`` contains parameters and buffers.
     class_axis : int
         The axis of the classes in the scores: -1 for rows (n, K) and tokens (n, t, K), 1 for images
         (n, K, h, w).
@@ -151,9 +152,9 @@ def to_torch(
     Returns
     -------
     torch.nn.Module
-        The module. Its result has the shape of the scores. The result is NaN for rows that
-        ``predict_proba`` rejects, such as rows with NaN. A rule of `calibrant.decisions` returns a
-        dictionary with "probabilities" and its named outputs. A decision is a place in
+        The module. The result of the module has the shape of the scores. The result is NaN for rows
+        that ``predict_proba`` rejects, such as rows with NaN. A rule of `calibrant.decisions`
+        returns a dictionary with "probabilities" and its named outputs. A decision is an index into
         ``module.outputs[0].labels``.
 
     Raises
@@ -229,10 +230,10 @@ def to_sql(
     Returns
     -------
     str
-        The query. Its result has the columns in ``keep``, one column ``calibrated_<class>`` per
-        class, and ``calibrated_label``. A rule of `calibrant.decisions` adds ``decision``,
-        ``answered``, ``expected_cost`` or ``in_set_<class>``. All these columns are NULL for rows
-        that ``predict_proba`` rejects, such as rows with NULL or NaN.
+        The query. The result of the query has the columns in ``keep``, one column
+        ``calibrated_<class>`` per class, and ``calibrated_label``. A rule of `calibrant.decisions`
+        adds ``decision``, ``answered``, ``expected_cost`` or ``in_set_<class>``. All these columns
+        are NULL for rows that ``predict_proba`` rejects, such as rows with NULL or NaN.
 
     Raises
     ------
@@ -246,9 +247,10 @@ def to_sql(
 
     Notes
     -----
-    Names and text are quoted, and numbers are written with all digits. Probabilities below 1e-304
-    become zero. The engine needs the functions ``ln`` and ``exp``. SQLite has them since version
-    3.35 if it was built with mathematical functions. Test it with ``SELECT ln(exp(1))``.
+    Names and strings are quoted, and numbers are written with all digits. Probabilities below
+    1e-304 become zero. The engine needs the functions ``ln`` and ``exp``. SQLite has both functions
+    since version 3.35 if it was built with mathematical functions. Run ``SELECT ln(exp(1))`` to
+    test your engine.
 
     Examples
     --------

@@ -28,7 +28,7 @@ must stay on the simplex."""
 
 @dataclass(frozen=True)
 class ModuleOptions:
-    """Options of a module: the type of its arithmetic, and the form of its scores and results."""
+    """Options of a module for its arithmetic, its scores and its results."""
 
     dtype: str = "float64"
     trainable: bool = False
@@ -53,7 +53,10 @@ def _subtract_max(x: Tensor) -> Tensor:
 
 
 def _row_sum(x: Tensor) -> Tensor:
-    """Sum each row; long rows by halves, because ``sum`` and ``softmax`` lose more bits."""
+    """Sum each row.
+
+    Long rows are summed by halves, because ``sum`` and ``softmax`` lose more bits.
+    """
     while x.shape[1] > SHORT_ROW:
         half = x.shape[1] // 2
         x = torch.cat([x[:, :half] + x[:, half : 2 * half], x[:, 2 * half :]], dim=1)
@@ -162,7 +165,7 @@ class CalibratorModule(nn.Module):
     """A layer that turns scores into calibrated probabilities of the same shape.
 
     The arithmetic is in ``dtype``, and the result has the dtype of the scores. The result is NaN
-    for invalid rows. ``state_dict`` contains all numbers; buffers and parameters have names
+    for invalid rows. ``state_dict`` contains all numbers. Buffers and parameters have names
     ``n<node>_<name>``.
     """
 
@@ -206,7 +209,7 @@ class CalibratorModule(nn.Module):
         """Return calibrated probabilities of scores with the class axis of the module.
 
         A program with named outputs returns a dictionary with "probabilities" and these outputs.
-        Labels are places in ``labels`` of ``outputs``. Invalid rows give NaN.
+        Labels are indices into the ``labels`` of the entry of ``outputs``. Invalid rows give NaN.
         """
         axis, n_classes = self.options.class_axis, len(self.classes)
         if not -scores.ndim <= axis < scores.ndim or scores.shape[axis] != n_classes:
@@ -255,7 +258,7 @@ class _Name(str):
 
 
 def _is_trainable(node: Node, name: str) -> bool:
-    """Return whether a constant can be fine-tuned. A factor of -1 is part of a difference."""
+    """Return whether a constant can be fine-tuned. Factors of -1 in differences are fixed."""
     is_difference = node.op == "scale" and bool(np.all(node.constants["factor"] == -1.0))
     return name in TRAINABLE.get(node.op, ()) and not is_difference
 

@@ -37,7 +37,7 @@ class Value:
         return self.build.widths[self.number]
 
     def apply(self, op: str, *others: Value, **constants: Any) -> Value:
-        """Append an operation of `OPS` on this value and others, and return its result."""
+        """Append an operation of `OPS` on this value and other values, and return the result."""
         numbers = (self.number, *(other.number for other in others))
         return Value(self.build, self.build.append(op, numbers, constants))
 
@@ -61,7 +61,7 @@ class Value:
         return self.apply("divide", by=float(other))
 
     def __gt__(self, other: Value) -> Value:
-        """Return 1 for entries of this value that are larger, 0 for other entries."""
+        """Return 1 for entries of this value that exceed the entries of ``other``, otherwise 0."""
         return (self - other).apply("step", **_IS_POSITIVE)
 
     def scale(self, factor: float, offset: float) -> Value:
@@ -73,7 +73,10 @@ class Value:
         return self.apply("clip", low=low, high=high)
 
     def admit(self, low: float, high: float, slack: float) -> Value:
-        """Clip entries to an interval. Entries beyond it by more than ``slack`` become missing."""
+        """Clip entries to an interval.
+
+        Entries outside the interval by more than ``slack`` become missing.
+        """
         return self.apply("admit", low=low, high=high, slack=slack)
 
     def coalesce(self, other: Value) -> Value:

@@ -3,8 +3,8 @@ r"""Distribution-free guarantees of binning calibrators and of decisions for new
 `SelectiveGuarantee` and `CoverageGuarantee` are results of `calibrant.decisions`, with the
 `Certificate` of their proof. The other classes concern binning calibrators.
 ``calibrator.guarantee(alpha)`` of a fitted binning calibrator returns a `Guarantee` or a
-`CanonicalGuarantee`. Outcomes in a bin are independent draws with the same probability, so the
-number of outcomes 1 bounds the true frequency without any assumption on the distribution.
+`CanonicalGuarantee`. Outcomes in a bin are independent draws with the same probability. The number
+of outcomes 1 therefore bounds the true frequency, without any assumption on the distribution.
 
 All guarantees assume that new cases are drawn like the calibration rows and that these rows are
 independent of each other. They also assume that the model was neither trained nor selected on these

@@ -28,10 +28,10 @@ from calibrant.guarantees._results import (
 
 @dataclass(frozen=True, eq=False)
 class BinnedClaim:
-    """The fitted bins of a claim.
+    """Fitted bins of a claim.
 
     The fields are the name of the claim, the minimum number of rows per bin, the reported values,
-    and the numbers of rows and hits.
+    and the numbers of rows and of positive outcomes.
     """
 
     name: str
@@ -52,12 +52,12 @@ class BinnedClaim:
 
     @property
     def is_covered(self) -> bool:
-        """Whether bins have the two points that the theorems require."""
+        """Whether there are bins, each with the two or more rows that the theorems require."""
         return self.points_per_bin > 1 and self.reliable.size > 0
 
 
 class BinnedQuantity(NamedTuple):
-    """The covered claims of a score column, and their number of rows.
+    """Claims of a score column that the guarantee covers, and the number of rows.
 
     A column has a single claim, or one claim per label.
     """
@@ -99,7 +99,7 @@ def check_unweighted(is_weighted: bool) -> None:
 
 
 def check_alpha(alpha: Any, n_quantities: int) -> FloatArray:
-    """Check the probability of failure: one number, or one per score column."""
+    """Check the probability of failure, which is one number or one number per score column."""
     levels = np.asarray(alpha, dtype=np.float64)
     if levels.ndim and levels.shape != (n_quantities,):
         raise ValueError(
@@ -122,9 +122,10 @@ def binning_guarantee(
     not_proved: tuple[str, ...] = (),
     covers: tuple[str, ...] = ("predict_claims",),
 ) -> Guarantee:
-    """Compute the guarantee of fitted bins, or raise ``TooFewRowsError`` if no claim is covered.
+    """Compute the guarantee of fitted bins, or raise ``TooFewRowsError`` if no claim has enough
+    rows.
 
-    One ``alpha`` is split evenly between the score columns with a covered claim.
+    If ``alpha`` is one number, the score columns that the guarantee covers share ``alpha`` evenly.
     """
     levels = check_alpha(alpha, len(quantities))
     is_covered = np.array([bool(quantity.claims) for quantity in quantities])
@@ -198,7 +199,7 @@ def canonical_guarantee(
     not_covered: tuple[str, ...] = (),
     not_proved: tuple[str, ...] = (),
 ) -> CanonicalGuarantee:
-    """The guarantee of class frequencies in bins with ``counts`` rows, by a union bound."""
+    """Compute the guarantee of class frequencies in bins with ``counts`` rows, by a union bound."""
     check_alpha(alpha, 1)
     radius = multinomial_radius(counts, n_classes, alpha / counts.size)
     single = multinomial_radius(counts, n_classes, alpha)

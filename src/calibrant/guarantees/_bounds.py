@@ -11,19 +11,21 @@ from calibrant._typing import FloatArray
 
 
 def marginal_bound(points_per_bin: float, alpha: float, delta: float) -> float:
-    r"""Error of a new case: :math:`\sqrt{\log(2/\alpha) / (2(k-1))} + \delta` (eq. 10 and 15)."""
+    r"""Bound of the error of a new case, :math:`\sqrt{\log(2/\alpha) / (2(k-1))} + \delta` (eq. 10
+    and 15).
+    """
     return math.sqrt(math.log(2 / alpha) / (2 * (points_per_bin - 1))) + delta
 
 
 def conditional_bound(n_bins: float, points_per_bin: float, alpha: float, delta: float) -> float:
-    r"""Error of all bins jointly: :math:`\sqrt{\log(2B/\alpha) / (2(k-1))} + \delta` (eq. 10 and
-    15 with :math:`B = n/k`).
+    r"""Joint bound of the errors of all bins, :math:`\sqrt{\log(2B/\alpha) / (2(k-1))} + \delta`
+    (eq. 10 and 15 with :math:`B = n/k`).
     """
     return marginal_bound(points_per_bin, alpha / n_bins, delta)
 
 
 def expected_bound(points_per_bin: float, delta: float) -> float:
-    r"""Bound of the expected calibration error: :math:`\sqrt{1/(2k)} + \delta`."""
+    r"""Bound of the expected calibration error, :math:`\sqrt{1/(2k)} + \delta`."""
     return math.sqrt(1 / (2 * points_per_bin)) + delta
 
 

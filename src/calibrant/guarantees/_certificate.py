@@ -1,4 +1,4 @@
-"""The certificate of a guarantee: the proved risk, the rows of the proof and its date."""
+"""Certificates of guarantees, with the proved risk, the number of rows and the proof date."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Certificate(ShortRepr):
     Attributes
     ----------
     n_rows : int
-        Number of rows that prove the guarantee.
+        Number of rows in the proof of the guarantee.
     risk : float
         Proved upper bound of the mean loss, such as the share of wrong answers.
     delta : float
-        Maximum probability, over the draw of these rows, that the guarantee fails. The value is 0
-        for guarantees that hold on average over these rows.
+        Maximum probability, over the draw of the rows of the proof, that the guarantee fails. The
+        value is 0 for guarantees that hold on average over draws of the rows.
     date : str
         Date of the proof, such as "2026-11-18".
     digest : str
         SHA-256 digest of the probabilities and labels of the rows.
     revoked : str
-        Reason for which the certificate was revoked. Empty for a valid certificate.
+        Reason for the revocation of the certificate. The string is empty for a valid certificate.
 
     See Also
     --------
@@ -59,11 +59,11 @@ class Certificate(ShortRepr):
 
     @property
     def valid(self) -> bool:
-        """Whether the certificate is valid, which means that it was not revoked."""
+        """Whether the certificate is valid, that is, not revoked."""
         return not self.revoked
 
     def revoke(self, reason: str) -> Certificate:
-        """Return a copy of the certificate that is revoked for this reason."""
+        """Return a revoked copy of the certificate, with the reason of the revocation."""
         return replace(self, revoked=str(reason) or "revoked")
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Certificate(ShortRepr):
 
 
 def certify(proba: FloatArray, y: IntArray, risk: float, delta: float) -> Certificate:
-    """Create a certificate with the current date for these rows."""
+    """Create a certificate with the current date for a proof on the given rows."""
     return Certificate(
         n_rows=len(y),
         risk=float(risk),

@@ -34,15 +34,15 @@ class SelectiveGuarantee(ShortRepr, AsText):
     error_rate : float
         Mean loss if all rows of the proof were answered.
     rows_needed : int
-        Minimum number of rows, all without an error, that prove the risk.
+        Minimum number of rows that can prove the risk, if no row has an error.
     certificate : Certificate
-        Number, date and digest of the rows of the proof.
+        Number and digest of the rows of the proof, and date of the proof.
     is_error : bool
         Whether the loss is 1 for every wrong answer. If False, the loss is a cost.
     per_class : bool
         Whether the risk holds for the answers of every class, not only on average over all answers.
     unproved : tuple of str
-        Classes whose answers have no proof, so they are never predicted.
+        Classes that are never predicted, because no bound of their risk was proved.
 
     See Also
     --------
@@ -63,8 +63,8 @@ class SelectiveGuarantee(ShortRepr, AsText):
     def least_abstained(self) -> float:
         """Minimum share of rows on which any method with this guarantee must abstain.
 
-        The share is (mu - risk) / (1 - risk) for the error rate mu of all rows, because at best all
-        predictions for abstained rows are wrong.
+        The share is (mu - risk) / (1 - risk) for the error rate mu of all rows. In the best case,
+        all predictions for abstained rows are wrong.
         """
         if not self.is_error:
             return 0.0
@@ -139,14 +139,14 @@ class CoverageGuarantee(ShortRepr, AsText):
     coverage : float
         Lower bound of the probability that the set of a new row contains its label.
     expected : float
-        Exact probability if no scores are tied. The probability is k / (n + 1), averaged over
-        groups of classes, if the threshold is the k-th smallest of n scores.
+        Exact value of this probability if no scores are tied. The probability is k / (n + 1),
+        averaged over groups of classes, if the threshold is the k-th smallest of n scores.
     low, high : float
         Range that contains the coverage on new rows with probability 0.9, if no scores are tied.
         The limits are the 5% and 95% quantiles of Beta(k, n + 1 - k). Class-conditional sets have
         the range of the group with the fewest rows.
     certificate : Certificate
-        Number, date and digest of the rows that determine the sets.
+        Number and digest of the rows that determine the sets, and date of the proof.
     class_conditional : bool
         Whether the coverage holds for every class.
     pooled : tuple of str

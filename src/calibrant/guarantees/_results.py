@@ -63,7 +63,7 @@ class QuantityBounds:
     name : str
         Name of the score column.
     n_bins : int
-        Number of covered bins.
+        Number of bins that the guarantee covers.
     points_per_bin : float
         Number of calibration rows per bin in the bounds.
     alpha : float
@@ -146,7 +146,7 @@ class Guarantee(ShortRepr, AsText):
 
     @property
     def n_bins(self) -> int:
-        """Number of covered bins."""
+        """Number of bins that the guarantee covers."""
         return len(self.intervals)
 
     @property

@@ -1,8 +1,8 @@
 """Tests, confidence intervals, score decompositions and rankings.
 
-All results are frozen dataclasses. Their attribute ``guarantee`` states when the level holds. An
-"exact" or "finite-sample" level holds for every number of rows, and an "asymptotic" level for many
-rows. The level of a "heuristic" result is not guaranteed.
+All results are frozen dataclasses. Results have an attribute ``guarantee``, which states when the
+confidence or test level holds. An "exact" or "finite-sample" level holds for every number of rows,
+and an "asymptotic" level only for many rows. The level of a "heuristic" result is not guaranteed.
 """
 
 from calibrant.inference._bootstrap import bootstrap_interval

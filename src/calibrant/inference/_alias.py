@@ -52,8 +52,9 @@ def byte_tables(proba: FloatArray) -> tuple[IntArray, UIntArray, AnyArray]:
 
     A probability of ``m / 256`` plus a remainder reserves ``m`` bytes (``whole``) for its column.
     If a draw gives a reserved byte, the draw is finished. The remainders share the open bytes,
-    fewer than one per column. If a draw gives an open byte, a second step uses an alias table.
-    Probabilities are exact up to ``T / 2**32`` times the share of the open bytes.
+    which no column reserved. There are fewer open bytes than columns. If a draw gives an open byte,
+    a second step uses an alias table. Probabilities are exact up to ``T / 2**32`` times the share
+    of the open bytes.
 
     The function returns ``whole`` (n, K), and ``threshold`` and ``columns`` of `alias_tables` for
     the remainders.
@@ -70,7 +71,7 @@ def byte_values(whole: IntArray, values: AnyArray, is_open: int) -> AnyArray:
     """Return the value that each byte represents, (n, 256).
 
     The value is the entry of ``values`` (n, K) in the column that reserved the byte. For open
-    bytes, which no column reserved, the value is ``is_open``.
+    bytes, the value is ``is_open``.
     """
     n_open = N_BYTES - whole.sum(axis=1, keepdims=True)
     extended = np.column_stack([values, np.full(len(values), is_open, dtype=values.dtype)])
@@ -83,7 +84,7 @@ def _share_slots(mass: FloatArray) -> tuple[FloatArray, IntArray]:
     A slot contains its own column and a part of one heavier column. The sweep processes all rows at
     once. The sweep visits light columns (mass at most one) and heavy columns. While the current
     heavy column has a remaining mass above one, it fills the next light slot. Then the next heavy
-    column fills the slot of this column.
+    column fills the slot of the current heavy column.
     """
     n_rows, n_slots = mass.shape
     order = np.argsort(mass > 1, axis=1, kind="stable")  # light columns (mass at most one) first

@@ -98,10 +98,11 @@ def bootstrap_interval(
     \frac{t_{n-1}}{z} \sqrt{\frac{n}{n-1}}`, because the spread is estimated from n rows, or groups.
 
     Intervals of the log-loss and the Brier score are widened in two ways. First, the intervals are
-    at least as wide as for labels drawn from the predictions, because a few rows without an error
-    contain little information about errors. Second, the intervals follow Hall's transformation for
-    skewed losses, because a sample without large errors also underestimates the spread. The
-    interval of the accuracy is the exact interval of Clopper and Pearson, without resampling.
+    at least as wide as for labels drawn from the predictions. The reason is that a few rows without
+    an error contain little information about errors. Second, the intervals follow Hall's
+    transformation for skewed losses, because a sample without large errors also underestimates the
+    spread. The interval of the accuracy is the exact interval of Clopper and Pearson, without
+    resampling.
 
     The bootstrap cannot account for events that are not in the sample. Confident errors are rare
     and costly. Samples without such an error give intervals that are too low, and no interval of an
@@ -111,10 +112,10 @@ def bootstrap_interval(
     simulated coverages.
 
     The plug-in calibration error (any ``norm``, without ``debias=True``) raises ValueError. This
-    error is a sum of absolute values, so sampling noise biases the error upward, by up to ``0.4
-    sqrt(n_bins / n)`` for a calibrated model. Resampled rows contain duplicates, which increase the
-    noise again. So the bootstrap adds the bias a second time, and its interval may miss the true
-    error.
+    error is a sum of absolute values, so sampling noise biases the error upward. For a calibrated
+    model, the bias is up to ``0.4 sqrt(n_bins / n)``. Resampled rows contain duplicates, which
+    increase the noise again. So the bootstrap adds the bias a second time, and its interval may
+    miss the true error.
 
     The cost is O(n_resamples) evaluations of the metric. The log-loss and the Brier score are
     evaluated once, because their resamples are means of n losses.
@@ -253,7 +254,7 @@ def _widened_ends(
 
 
 def _spread_note(losses: FloatArray | None, error: float) -> str:
-    """Explain why the interval may be too short, or return empty text."""
+    """Explain why the interval may be too short, or return an empty string."""
     if error == 0:
         return "all rows have the same value, so its variation cannot be estimated"
     if losses is None:

@@ -22,9 +22,10 @@ from calibrant.notions import Claims, Notion, sample_for
 class CellBinomials:
     """Counts per bin for one claim per row, as sums of binomial variables over cells of scores.
 
-    All rows of a cell get its mean score. This approximation leaves the means of the counts
-    unchanged. Per row, it overestimates their variances by less than the squared width of the cell.
-    A draw takes O(cells) time, regardless of the number of rows.
+    All rows of a cell get the mean score of the cell. This approximation leaves the means of the
+    counts unchanged. Per row, the approximation overestimates the variances of the counts by less
+    than the squared width of the cell. A draw takes O(cells) time, regardless of the number of
+    rows.
     """
 
     reusable = True
@@ -52,7 +53,7 @@ class ChunkDraws:
     """Counts per bin for several claims per row, from labels that are drawn in each chunk.
 
     The seed of a chunk depends on the number of its first row. Apart from the seeds, labels are
-    drawn as for rows in memory. One pass over the chunks makes all draws of a portion.
+    drawn as for rows in memory. One pass over the chunks computes one portion of the resamples.
     """
 
     reusable = False

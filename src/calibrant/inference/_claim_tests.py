@@ -79,7 +79,7 @@ def mean_test(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. Only their ratios matter.
+        Row weights. Only ratios of weights matter.
     classes : array-like of labels, optional
         Labels of the columns.
 
@@ -154,8 +154,9 @@ def spiegelhalter_test(
     The test detects scores that are too extreme or not extreme enough. The test misses all errors
     at 1/2, and errors below and above 1/2 if they cancel.
 
-    The normal limit is inaccurate for few rows and for scores near 0 and 1. The relevant number is
-    the variance of the number of outcomes, :math:`\sum_i f_i (1 - f_i)`, with rows weighted by
+    The normal limit is inaccurate for few rows and for scores near 0 and 1. The accuracy of the
+    limit depends on the variance of the number of outcomes, :math:`\sum_i f_i (1 - f_i)`, with rows
+    weighted by
     :math:`(1 - 2 f_i)^2`. If this variance is below 20, the p-value is computed from at least 1,999
     draws of the outcomes and is exact (Monte Carlo).
 
@@ -201,7 +202,8 @@ def hosmer_lemeshow_test(
     -------
     CalibrationTestResult
         A small p-value is evidence against calibration. A large p-value does not show calibration.
-        ``guarantee`` is "heuristic" if a group expects fewer than five outcomes of either kind.
+        ``guarantee`` is "heuristic" if fewer than five positive or fewer than five negative
+        outcomes are expected in a group.
 
     See Also
     --------
@@ -213,7 +215,7 @@ def hosmer_lemeshow_test(
     .. math:: H = \sum_b \frac{(O_b - E_b)^2}{E_b (1 - E_b / n_b)}
 
     over groups of ordered scores with :math:`O_b` observed and :math:`E_b` expected outcomes. H is
-    compared with the chi-squared distribution. Its degrees of freedom are the number of groups,
+    compared with the chi-squared distribution. The degrees of freedom are the number of groups,
     minus two on training rows. The cost is O(n log n).
 
     The p-value depends on the number of groups and on the treatment of ties. The test has little
@@ -274,7 +276,7 @@ def ks_test(
     Brownian motion. The test is most powerful if errors have the same sign over a range of scores,
     because alternating errors cancel. The cost is O(n log n).
 
-    If :math:`\sum_i f_i (1 - f_i)` is below 20, the limit is inaccurate, and the p-value is
+    If :math:`\sum_i f_i (1 - f_i)` is below 20, the limit is inaccurate. The p-value is then
     computed from at least 1,999 draws of the outcomes and is exact (Monte Carlo). Otherwise, the
     p-value is computed from the limit. This p-value is conservative, because the maximum of a sum
     of few steps is smaller than the maximum of a Brownian motion.
@@ -448,7 +450,7 @@ def _of_limit(
     draw: Callable[[int], FloatArray],
     factor: FloatArray | float = 1.0,
 ) -> _Outcome:
-    """Return the outcome of the limit distribution. If counts are small, attach draws."""
+    """Return the p-value of the limit distribution. For small counts, attach ``draw``."""
     if not _has_few(claim, factor):
         return _Outcome(statistic, p_value)
     # Chunked data have cells of scores, so outcomes cannot be drawn for rows.

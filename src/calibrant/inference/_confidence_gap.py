@@ -20,7 +20,7 @@ def confidence_gap(
     The interval is :math:`\bar d \pm t_{n-1} \sqrt{\max(s^2, \overline{f(1 - f)}) / n}`. The
     variance is at least the variance of a calibrated model, because a few rows that are all correct
     underestimate the variance. Weights are scaled to the effective number of rows, and n is their
-    sum. The arguments must be checked rows.
+    sum. The arguments must have been checked before.
     """
     check_level(level)
     top = proba.max(axis=1)

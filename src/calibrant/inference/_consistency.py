@@ -61,7 +61,7 @@ def consistency_test(
     metric : str, callable ``(y, p) -> float`` or Metric, default "conf_ece"
         Name of a binned error ("conf_ece", "cw_ece", "tl_ece", "mce") or of another metric
         ("ks_error", "smooth_calibration_error", ...), or a function of column numbers and
-        probabilities. Large values must mean miscalibration. A
+        probabilities. Larger values must mean more miscalibration. A
         ``functools.partial(expected_calibration_error, ...)`` is as fast as a named binned error.
     n_resamples : int, default 10000
         Number of resamples.
@@ -72,8 +72,8 @@ def consistency_test(
     n_bins : int, default 15
         Number of bins of the errors that are passed by name.
     notion : str or Notion, optional
-        Type of calibration, for example ``notion="class-owl"``. By default, the type of the metric
-        is used.
+        Type of calibration, for example ``notion="class-owl"``. The default is the type of
+        calibration of the metric.
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
@@ -110,13 +110,15 @@ def consistency_test(
     per row (class-wise), labels are drawn, and the null hypothesis is canonical calibration.
 
     For chunked scores, such as dask arrays, only errors of equal-width bins can be tested. With one
-    claim per row, scores are grouped into cells (:doc:`/guide/large-data`), so the distribution of
-    the counts is accurate up to the width of a cell. With several claims, labels are drawn in each
-    chunk, so the draws depend on the chunking.
+    claim per row, scores are grouped into narrow intervals, called cells
+    (:doc:`/guide/large-data`). The distribution of the counts is therefore accurate up to the width
+    of a cell. With several claims, labels are drawn in each chunk, so the draws depend on the
+    chunking.
 
     Binned errors cost O(n K) time once. Each resample then needs one random number per bin for one
-    claim per row, and one random number per row for several claims. The memory is proportional to
-    the counts of a portion of the resamples. Other metrics are evaluated once per resample.
+    claim per row, and one random number per row for several claims. The resamples are computed in
+    portions, and the memory is proportional to the counts of one portion. Other metrics are
+    evaluated once per resample.
 
     The following results are for 10,000 test rows of the CIFAR-10 DenseNet-40 of Kull 2019, with
     temperature-scaled logits (T = 2.8826):
@@ -230,7 +232,10 @@ def _with_options(
 
 @dataclass(frozen=True, eq=False)
 class _CountNull:
-    """Null distribution of a binned error. Only the outcome counts of its table are random."""
+    """Null distribution of a binned error.
+
+    Only the outcome counts in the bin table of the error are random.
+    """
 
     table: BinTable
     norm: dict[str, Any]

@@ -37,7 +37,7 @@ class CalibrationBand(ShortRepr, AsText):
     n_samples : int
         Number of rows.
     guarantee : str
-        "finite-sample": the level holds for every number of rows.
+        "finite-sample", because the level holds for every number of rows.
 
     See Also
     --------
@@ -69,7 +69,7 @@ class CalibrationBand(ShortRepr, AsText):
         return bool((self.low > self.stop).any() or (self.high < self.start).any())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return {
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in asdict(self).items()

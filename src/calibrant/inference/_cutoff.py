@@ -34,7 +34,7 @@ def cutoff_interval(
     Returns
     -------
     Interval
-        The interval. Its ``standard_error`` is NaN.
+        The interval, with a ``standard_error`` of NaN.
 
     See Also
     --------

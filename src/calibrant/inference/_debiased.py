@@ -77,8 +77,8 @@ def debiased_interval(
     -------
     Interval
         ``standard_error`` is the standard error of the squared error, without the corrections for
-        few rows. Rows that are alone in their bin are not in the estimate, and ``note`` states
-        their share. If no row is in the estimate, the estimate is NaN. ``guarantee`` is
+        few rows. Rows that are alone in their bin are not in the estimate, and ``note`` states the
+        share of these rows. If no row is in the estimate, the estimate is NaN. ``guarantee`` is
         "asymptotic", or "heuristic" if some rows are not in the estimate or claims have fewer than
         ten rows on average.
 
@@ -182,7 +182,7 @@ class _Limits:
     standard_error: float
 
     def at_least(self, other: _Limits) -> _Limits:
-        """Raise the estimate and the limits to the estimate and the limits of a smaller error."""
+        """Raise estimate and limits to at least the values of an error that is never larger."""
         return replace(
             self,
             estimate=float(np.fmax(self.estimate, other.estimate)),
@@ -227,8 +227,8 @@ def _hidden_variances(table: BinTable, quantile: float) -> tuple[float, float]:
     """Correct both variances for bins in which nearly all outcomes are equal.
 
     The correction is the variance at the rate of Agresti and Coull minus the variance at the
-    observed rate. The Q quantities of a row are mutually exclusive, so the squared correlations of
-    a quantity with all quantities add up to about Q / (Q - 1).
+    observed rate. The Q quantities of a row are mutually exclusive. The squared correlations of a
+    quantity with all quantities therefore add up to about Q / (Q - 1).
     """
     counted = table.weight >= 2
     rows, hits = table.weight[counted], table.outcome[counted]

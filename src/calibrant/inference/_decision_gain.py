@@ -45,9 +45,9 @@ def decision_gain(
         Predicted scores. A 1D array contains the scores of class 1 of a binary problem.
     cost : array-like of shape (K, A), optional
         Cost of each action (column) for each true class (row). By default, an action predicts a
-        class. A correct prediction costs 0, and an incorrect one costs 1.
+        class. A correct prediction costs 0, and an incorrect prediction costs 1.
     calibrator : calibrator, optional
-        A clone is fitted for each fold, with ``inputs`` set. With more than two classes, a binary
+        A clone is fitted for each fold, with ``inputs`` set. For multiclass problems, a binary
         calibrator is extended one-vs-rest. Any scikit-learn classifier with ``predict_proba`` is
         accepted. The default is `StructuredScaling`.
     abstain : float or array-like of shape (K,), optional
@@ -56,7 +56,8 @@ def decision_gain(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     cv : int, splitter or iterable of (train, test) rows, default 5
-        With an integer, rows are assigned to folds at random, regardless of their order.
+        Number of folds, a splitter, or the folds. With an integer, rows are assigned to folds at
+        random, regardless of their order.
     level : float, default 0.95
         Coverage of the interval.
     sample_weight : array-like of shape (n,), optional

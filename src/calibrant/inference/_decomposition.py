@@ -90,7 +90,7 @@ class ScoreDecomposition:
     claims: tuple[ClaimDecomposition, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """Draws of outcomes under the hypothesis that the predictions are calibrated.
 
 Rows are independent. If a type of calibration has one claim per row, the outcome counts of
-different cells are independent Poisson-binomial variables, which are drawn from their exact
+different cells are independent Poisson-binomial variables. These counts are drawn from their exact
 distribution. If a row has several claims, its single label determines all of them, and columns are
 drawn with alias tables.
 """
@@ -99,7 +99,7 @@ class CellDraws:
         return counts[:, :-1]
 
     def _numbers(self, generator: np.random.Generator, size: int) -> Iterator[ByteDraws]:
-        """Yield the tables of blocks of rows together with random numbers for them."""
+        """Yield the tables of blocks of rows, and random numbers for these rows."""
         for _, *tables in self._tables:
             # A random number takes one byte, which is an eighth of an element.
             for rows in row_blocks(len(tables[0]), size, elements=8 * CALL_BLOCK):
@@ -113,8 +113,7 @@ class CellDraws:
     def _make(self, rows: slice) -> tuple[AnyArray, ...]:
         """Build the tables of some rows, with the cell of each column.
 
-        Two extra cells count the rows without a positive outcome, and the draws that a byte leaves
-        open.
+        Two extra cells count the rows without a positive outcome, and the draws of an open byte.
         """
         block = self.claims.select(rows)
         whole, threshold, columns = byte_tables(with_rest(block.score, self.claims.n_columns))
@@ -149,7 +148,7 @@ class LabelDraws:
 class AliasRows:
     """Alias tables of row blocks.
 
-    Small tables are stored, and large tables are rebuilt at each pass.
+    Small tables are stored, and large tables are rebuilt at each pass over the rows.
     """
 
     def __init__(

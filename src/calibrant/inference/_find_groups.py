@@ -57,10 +57,10 @@ class FoundGroup:
     n_samples : int
         Number of rows of the group in the half of the data that is used for tests.
     mean_score : float
-        Mean confidence of these rows. With two classes, the mean predicted probability of the
+        Mean confidence of these rows. For binary problems, the mean predicted probability of the
         second class.
     frequency : float
-        Accuracy of these rows. With two classes, the frequency of the second class.
+        Accuracy of these rows. For binary problems, the frequency of the second class.
     gap, gap_low, gap_high : float
         ``mean_score`` minus ``frequency``, and the ends of its confidence interval.
     level : float
@@ -90,7 +90,7 @@ class FoundGroup:
         return _hold(table, self._conditions)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as plain values."""
+        """Return the results as plain values, for example for JSON."""
         return {
             "group": self.name,
             "n_samples": self.n_samples,
@@ -147,7 +147,7 @@ def find_groups(
     classes : array-like of labels, optional
         Labels of the columns.
     random_state : int, optional
-        Seed for the halves. None means 0.
+        Seed of the random split into halves. None means 0.
 
     Returns
     -------
@@ -162,14 +162,14 @@ def find_groups(
 
     Notes
     -----
-    The residual of a row is its confidence minus its correctness. With two classes, the residual is
-    the predicted probability of the second class minus its indicator. A regression tree is fitted
-    to the residuals of the first half. Its nodes are the candidates, in decreasing order of their
-    absolute mean residual divided by its standard error. On the second half, the candidates are
-    tested in this order at level 1 - ``level``, until a test does not reject. This fixed sequence
-    of tests controls the probability of any false rejection. A test rejects if the exact interval
-    of Clopper and Pearson of the frequency excludes the mean score. The test is conservative if the
-    rows of a group differ in difficulty. Rows must be independent.
+    The residual of a row is its confidence minus its correctness. For binary problems, the residual
+    is the predicted probability of the second class minus its indicator. A regression tree is
+    fitted to the residuals of the first half. The nodes of the tree are the candidates, in
+    decreasing order of the absolute mean residual divided by its standard error. On the second
+    half, the candidates are tested in this order at level 1 - ``level``, until a test does not
+    reject. This fixed sequence of tests controls the probability of any false rejection. A test
+    rejects if the exact interval of Clopper and Pearson of the frequency excludes the mean score.
+    The test is conservative if the rows of a group differ in difficulty. Rows must be independent.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def find_groups(
 def _top_claims(
     y_true: LabelsLike, y_prob: ScoresLike, inputs: Inputs, classes: LabelsLike | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return confidence and correctness, or score and indicator of the second of two classes."""
+    """Return confidence and correctness, or for binary problems score and indicator of class 1."""
     sample, _ = as_sample(y_prob, y_true, classes=classes, inputs=inputs)
     rows = sample.rows("find_groups")
     proba = as_proba(np.asarray(rows.u[:]), inputs)
@@ -329,7 +329,7 @@ def _is_prefix(path: _Path, other: _Path) -> bool:
 def _tested(
     conditions: tuple[_Condition, ...], score: FloatArray, outcome: FloatArray, level: float
 ) -> FoundGroup | None:
-    """Return the group with its numbers in the second half, or None if it has no rows."""
+    """Return the group with its results on the second half, or None if it has no rows there."""
     count = len(score)
     if not count:
         return None

@@ -1,8 +1,8 @@
 """Improvement of a proper score by recalibration, on held-out rows.
 
-All functions return a `Gain`. Its attribute ``interval`` names the quantity that the interval
-estimates. `paired_gain` evaluates a fitted calibrator (`compare`, `AutoCalibration`, the report).
-`calibration_gain` estimates the improvement by the best possible calibrator.
+All functions return a `Gain`. The attribute ``interval`` of a `Gain` names the quantity that the
+interval estimates. `paired_gain` evaluates a fitted calibrator (`compare`, `AutoCalibration`, the
+report). `calibration_gain` estimates the improvement by the best possible calibrator.
 """
 
 from __future__ import annotations
@@ -52,19 +52,20 @@ class Gain(AsText):
     gain : float
         Mean score before minus mean score after calibration. A positive gain is an improvement.
     low, high : float
-        Ends of the confidence interval.
+        Lower and upper end of the confidence interval.
     level : float
         Nominal coverage of the interval.
     before, after : float
         Mean scores before and after calibration. Lower is better.
     guarantee : str
-        "asymptotic": the level holds for many rows.
+        "asymptotic", because the level holds only for many rows.
     interval : {"nadeau-bengio", "paired", "jackknife"}
         The quantity that the interval estimates, see Notes.
     standard_error : float
         Standard error of the gain, widened in the same way as the interval.
     excess : float or None
-        Increase of the score because the calibrator is estimated. Only for a jackknife interval.
+        Increase of the score because the calibrator is estimated. The value is None unless
+        ``interval`` is "jackknife".
     p_value : float
         One-sided p-value of the null hypothesis.
     n_samples : float
@@ -86,16 +87,17 @@ class Gain(AsText):
     - ``"paired"``: How much does this calibrator improve new rows? The calibrator was fitted on
       other rows. The interval is :math:`\bar d \pm t_{n-1} s / \sqrt n`, where s is the standard
       deviation of the :math:`d_i`.
-    - ``"nadeau-bengio"``: How much does this method improve new rows, if fitted on as many rows as
-      in a fold? The scores are out-of-fold. The interval is the paired interval times
+    - ``"nadeau-bengio"``: How much does this method improve new rows, if it is fitted on as many
+      rows as in the training part of a fold? The scores are out-of-fold. The interval is the paired
+      interval times
       :math:`\sqrt{1 + J\, n_\text{test} / n_\text{fit}}` (1.5 for five folds), because the training
       rows of the J folds overlap. `compare`, `AutoCalibration` and the report use this interval.
     - ``"jackknife"``: How large is the calibration error, which is the improvement by the best
       calibrator? See `calibration_gain`.
 
-    The first two intervals extend at least 1/n to both sides, and for costs 1/n times their range.
-    For example, the :math:`d_i` do not vary if all calibrators are the identity. A row that is not
-    in the sample could still change the mean by this amount.
+    The first two intervals extend at least 1/n to both sides. For costs, the minimum is the range
+    of the costs divided by n. For example, the :math:`d_i` do not vary if all calibrators are the
+    identity. A row that is not in the sample could still change the mean by this amount.
 
     If a few confident errors (one row in a hundred) determine the log-loss, intervals are too
     short. For 100 to 500 rows, 12% to 25% of the intervals miss the true gain. In nearly all of
@@ -128,7 +130,10 @@ class Gain(AsText):
 
     @property
     def conclusion(self) -> str:
-        """Conclusion from the interval: "good" if it is above 0, "bad" if below 0, else "mixed"."""
+        """Conclusion from the interval.
+
+        "good" if the interval is above 0, "bad" if the interval is below 0, and "mixed" otherwise.
+        """
         if self.low > 0:
             return "good"
         return "bad" if self.high < 0 else "mixed"
@@ -173,7 +178,7 @@ class Gain(AsText):
 
 @dataclass(frozen=True, eq=False)
 class LossMoments:
-    """Moments of the losses of several predictions for the same rows. Moments can be added.
+    """Moments of the losses of several predictions for the same rows.
 
     ``cross`` contains the cross products of the deviations of ``loss_0 - loss_j`` from their means.
     So neither large losses nor large differences cause a loss of digits (Chan, Golub & LeVeque
@@ -199,7 +204,7 @@ class LossMoments:
 
     @property
     def n_effective(self) -> float:
-        """Effective number of rows (Kish)."""
+        """Effective number of rows (Kish's formula)."""
         return self.total**2 / self.squares if self.squares else 0.0
 
     @property
@@ -292,7 +297,7 @@ def gain_of(
 
 
 def _overlap(ratios: Sequence[float] | FloatArray) -> float:
-    """Return the factor of Nadeau and Bengio for the standard error, 1 without folds."""
+    """Return the factor of Nadeau and Bengio for the standard error, or 1 without folds."""
     return float(np.sqrt(1.0 + len(ratios) * np.mean(ratios))) if len(ratios) else 1.0
 
 
@@ -323,7 +328,7 @@ def calibration_gain(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted scores. A 1D array contains the scores of class 1 of a binary problem.
     calibrator : calibrator, optional
-        A clone is fitted for each fold, with ``inputs`` set. With more than two classes, a binary
+        A clone is fitted for each fold, with ``inputs`` set. For multiclass problems, a binary
         calibrator is extended one-vs-rest. Any scikit-learn classifier with ``predict_proba`` is
         accepted. The default is `StructuredScaling`.
     score : {"log_loss", "brier_score"}, default "log_loss"
@@ -331,7 +336,8 @@ def calibration_gain(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     cv : int, splitter or iterable of (train, test) rows, default 5
-        With an integer, rows are assigned to folds at random, regardless of their order.
+        Number of folds, a splitter, or the folds. With an integer, rows are assigned to folds at
+        random, regardless of their order.
     level : float, default 0.95
         Coverage of the interval.
     sample_weight : array-like of shape (n,), optional
@@ -379,8 +385,8 @@ def calibration_gain(
     sampling noise makes the gain too small, s is also too small.
 
     The interval is asymptotic. The interval assumes an unpenalized family of calibrators that
-    contains the true calibration function. Otherwise, it refers to the part of the error that the
-    family can correct. The excess does not include the effect of a penalty.
+    contains the true calibration function. Otherwise, the interval refers to the part of the error
+    that the family can correct. The excess does not include the effect of a penalty.
 
     Folds are not stratified by label, because stratification would give the calibrators the label
     frequencies of their test rows. The cost is J fits and J predictions of all rows.
@@ -439,8 +445,8 @@ def _corrected_error(pairs: PairedScores, error: float, level: float) -> float:
     """Return the standard error, corrected for samples without large errors.
 
     If z^2 additional rows with labels drawn from the scores increase the standard error, these rows
-    are included. Otherwise, a few rows that are all correct would underestimate the cost of an
-    error for calibrators that these rows made more confident.
+    are included. Calibrators that were fitted on a few rows, all of them correct, are too
+    confident. Without the additional rows, such data would underestimate the cost of an error.
     """
     total, more = float(pairs.weight.sum()), float(ndtri((1 + level) / 2)) ** 2
     first, second = map(pairs.mean, pairs.moments)

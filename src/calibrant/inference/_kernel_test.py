@@ -91,7 +91,7 @@ def kernel_test(
 
     Notes
     -----
-    The statistic T is the unbiased squared kernel calibration error. Its mean is zero under
+    The statistic T is the unbiased squared kernel calibration error. The mean of T is zero under
     calibration and positive otherwise.
 
     - ``"resampling"`` draws labels from the predictions. The p-value is :math:`p = (1 + \#\{T^* \ge
@@ -100,11 +100,11 @@ def kernel_test(
       :math:`T^* = \frac{1}{n(n-1)} \sum_{i \ne j} s_i s_j k(p_i, p_j) \langle r_i, r_j \rangle`.
     - ``"block"`` is a one-sided t-test of the independent estimates of blocks of rows.
 
-    "resampling" is exact for every n. Its null hypothesis is that labels are drawn from the
-    predictions. For types of calibration with one claim per row (confidence, top-label, ...), the
-    hypothesis is only that outcomes are drawn from the scores of these claims. "wild" and "block"
-    only assume that residuals have mean zero given the claims. Both methods are asymptotic in the
-    number of rows or blocks.
+    "resampling" is exact for every n. The null hypothesis of "resampling" is that labels are drawn
+    from the predictions. For types of calibration with one claim per row (confidence, top-label,
+    ...), the hypothesis is only that outcomes are drawn from the scores of these claims. "wild" and
+    "block" only assume that residuals have mean zero given the claims. Both methods are asymptotic
+    in the number of rows or blocks.
 
     After sorting, a resample costs O(n) per claim for binary types. For "canonical", a resample
     costs O(n^2 K), or O(n^2) with "wild". The computation uses tiles, without an n x n matrix.
@@ -153,7 +153,7 @@ def kernel_test(
 
 
 class _Null(Protocol):
-    """A way to draw the statistic under the null hypothesis."""
+    """Method that draws the statistic under the null hypothesis."""
 
     @property
     def hypothesis(self) -> str: ...
@@ -165,7 +165,7 @@ class _Null(Protocol):
         """Return how many numbers per row a draw needs if points have ``n_classes`` coordinates."""
 
     def draw(self, generator: np.random.Generator, n_rows: int, size: int) -> Estimates:
-        """Draw ``size`` times for all rows.
+        """Draw ``size`` values of the statistic from all rows.
 
         The method returns a function that computes the estimates of a claim, (size,).
         """

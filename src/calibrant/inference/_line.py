@@ -42,7 +42,7 @@ class CalibrationLine(ShortRepr, AsText):
     test: CalibrationTestResult
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ def calibration_line(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. Only their ratios matter.
+        Row weights. Only ratios of weights matter.
     classes : array-like of labels, optional
         Labels of the columns.
 
@@ -97,11 +97,11 @@ def calibration_line(
     Notes
     -----
     The slope b is estimated by maximum likelihood in the model :math:`P(o = 1) = \sigma(a +
-    b\,\text{logit} f)`. Its interval is :math:`b \pm z\,s` with s from the information of the fit
-    (Wald). The intercept is the estimate of a with b = 1. Its interval consists of the shifts a
-    with :math:`|\sum_i (o_i - \sigma_i)| \le z \sqrt{\sum_i \sigma_i (1 - \sigma_i)}` (inverted
-    score test). For equal scores, this interval is Wilson's interval. If all outcomes are equal,
-    the interval is finite on one side.
+    b\,\text{logit} f)`. The interval of b is :math:`b \pm z\,s` with s from the information of the
+    fit (Wald). The intercept is the estimate of a with b = 1. The interval of the intercept
+    consists of the shifts a with :math:`|\sum_i (o_i - \sigma_i)| \le z \sqrt{\sum_i \sigma_i (1 -
+    \sigma_i)}` (inverted score test). For equal scores, this interval is Wilson's interval. If all
+    outcomes are equal, the interval is finite on one side.
 
     The intervals are asymptotic and conditional on the scores. Rows must be independent, and the
     model must not have been fitted on them. On training rows, the slope of a logistic regression is
@@ -244,7 +244,7 @@ def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
 
 
 def _largest_log_likelihood(claim: Claim, odds: FloatArray) -> float:
-    """Return the supremum of the log-likelihood if no line attains it.
+    """Return the supremum of the log-likelihood if the log-likelihood has no maximum.
 
     In this case, a threshold of the score separates the outcomes, upward or downward. In the limit,
     steep lines predict the outcome of every row beyond the threshold with certainty. Rows exactly

@@ -26,7 +26,7 @@ _DEFAULT_TEMPERATURE = 1.25
 
 @dataclass(frozen=True)
 class DetectableError(AsText):
-    """A calibration error and the number of rows that are needed to detect it.
+    """A calibration error and the number of rows that are needed to detect the error.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class DetectableError(AsText):
     alpha : float
         Level of the test.
     guarantee : str
-        "asymptotic", because the power is accurate for many rows.
+        "asymptotic", because the power is accurate only for many rows.
 
     See Also
     --------
@@ -61,7 +61,7 @@ class DetectableError(AsText):
     guarantee: str = "asymptotic"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -181,13 +181,13 @@ def detectable_error(
     y_prob, power, alpha, inputs, sample_weight
         As in `rows_needed`.
     n_rows : int, optional
-        Number of labeled rows. By default, the number of rows in ``y_prob``, or their effective
-        number with weights.
+        Number of labeled rows. The default is the number of rows in ``y_prob``, or with weights the
+        effective number.
 
     Returns
     -------
     DetectableError
-        The smallest detectable error. Its temperature is infinite if a test would miss even uniform
+        The smallest detectable error. The temperature is infinite if a test would miss even uniform
         true probabilities.
 
     See Also

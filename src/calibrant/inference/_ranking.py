@@ -25,13 +25,13 @@ class FriedmanResult(AsText):
     p_value : float
         P-value of the null hypothesis.
     average_ranks : tuple of float
-        Average rank of each method. 1 is best.
+        Average rank of each method. Rank 1 is best.
     n_datasets, n_methods : int
         Numbers of rows and columns of the table of scores.
     null : str
         The null hypothesis.
     guarantee : str
-        "asymptotic", because the level holds for many datasets.
+        "asymptotic", because the level holds only for many datasets.
 
     See Also
     --------
@@ -47,7 +47,7 @@ class FriedmanResult(AsText):
     guarantee: str = "asymptotic"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -162,8 +162,8 @@ def critical_difference(
         "bonferroni-dunn" compares all methods with one control method, and "nemenyi" compares all
         pairs.
     tails : {1, 2}, default 1
-        Number of tails of the Bonferroni-Dunn test. A one-tailed test asks whether the control is
-        better, as in Kull 2019.
+        Number of tails of the Bonferroni-Dunn test (1 or 2). A one-tailed test asks whether the
+        control is better, as in Kull 2019.
 
     Returns
     -------

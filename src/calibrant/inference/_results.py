@@ -42,7 +42,8 @@ class CalibrationTestResult(AsText):
     n_samples : int
         Number of rows.
     n_resamples : int or None
-        Number of draws of the null distribution. None if the distribution is known in closed form.
+        Number of draws of the null distribution. The value is None if the distribution is known in
+        closed form.
     expected : float or None
         Mean of the statistic under the null hypothesis, for the same number of rows.
 
@@ -62,7 +63,7 @@ class CalibrationTestResult(AsText):
     expected: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -96,14 +97,14 @@ class Interval(AsText):
     level : float
         Nominal coverage, such as 0.95 for a 95% interval.
     standard_error : float
-        Standard error of ``estimate``. For `debiased_interval`, the standard error of the squared
-        estimate.
+        Standard error of ``estimate``. For `debiased_interval`, this is the standard error of the
+        squared estimate.
     guarantee : {"exact", "finite-sample", "asymptotic", "heuristic"}
         Validity of the level, see `calibrant.inference`.
     n_samples : float
         Sum of the weights.
     note : str
-        Limitation of the interval, or empty text.
+        Limitation of the interval, or an empty string.
 
     See Also
     --------
@@ -122,7 +123,7 @@ class Interval(AsText):
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -46,7 +46,7 @@ class RiskCoverageCurve(ShortRepr, AsText):
     n_samples : int
         Number of rows.
     path : RiskPath
-        Rows and errors at every distinct score, for plots of the whole curve.
+        Numbers of rows and errors at every distinct score, for plots of the whole curve.
     guarantee : str
         "finite-sample", because the bounds hold for every number of rows.
 
@@ -119,7 +119,8 @@ def risk_coverage(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     n_points : int, default 16
-        Number of points with a bound. More points are closer together, but their bounds are higher.
+        Number of points with a bound. With more points, the points are closer together, but the
+        bounds are higher.
     level : float, default 0.9
         Probability that all bounds hold.
     score : {"confidence", "margin", "log-margin"} or callable, default "confidence"
@@ -143,13 +144,13 @@ def risk_coverage(
     Notes
     -----
     The m-th point answers the rows with a score above :math:`t = s_{(m+1)}`, the score of rank m +
-    1. Given t and the number of rows above it, these rows are independent draws of rows with a
-    score above t. Their number of errors is therefore binomial with the error rate :math:`R(t)` of
-    new answers. With :math:`\alpha` = 1 - ``level`` and k points, the upper limit of Clopper and
-    Pearson at level :math:`1 - \alpha / k` bounds :math:`R(t)`. By the union bound, all k bounds
-    hold jointly with probability at least ``level``. The ranks m form a geometric sequence from 20
-    to n. Ties are answered together, so a point may have fewer rows than its rank, or coincide with
-    another point.
+    1. Given t and the number of rows with a score above t, these rows are independent draws of rows
+    with a score above t. The number of errors of these rows is therefore binomial with the error
+    rate :math:`R(t)` of new answers. With :math:`\alpha` = 1 - ``level`` and k points, the upper
+    limit of Clopper and Pearson at level :math:`1 - \alpha / k` bounds :math:`R(t)`. By the union
+    bound, all k bounds hold jointly with probability at least ``level``. The ranks m form a
+    geometric sequence from 20 to n. Ties are answered together, so a point may have fewer rows than
+    its rank, or coincide with another point.
 
     Rows must be independent, have the distribution of new rows, and have unit weights. The cost is
     O(n log n).

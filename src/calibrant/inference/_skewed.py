@@ -41,7 +41,7 @@ class Spread:
         normal up to O(1/n), and the distribution of :math:`\sqrt n\, x` only up to O(1 / sqrt n). g
         is monotone, and Student's quantile replaces the normal quantile (Hall 1992, On the removal
         of skewness by transformation, J. R. Stat. Soc. B 54, 221-228). The expansion is valid for
-        small :math:`\gamma / \sqrt n`. The expansion is cut off at its turning point :math:`x = -3
+        small :math:`\gamma / \sqrt n`. The limits do not go beyond its turning point :math:`x = -3
         / \gamma`.
         """
         n, skewness = self.n_units, self.skewness

@@ -3,8 +3,8 @@
 Under calibration, the outcome of a row is a Bernoulli draw with the score as its probability. If
 scores are close to 0 or 1, few outcomes are unexpected, so normal and Brownian limits are
 inaccurate. Draws are fast, because only unexpected outcomes are drawn. If the unexpected outcome of
-a row has probability q, a Poisson process of rate -log(1 - q) has at least one event with exactly
-this probability. The processes of all rows are drawn together as one process.
+a row has probability q, a Poisson process of rate -log(1 - q) has at least one event with
+probability q. The processes of all rows are drawn together as one process.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Moments(NamedTuple):
     variance: float
 
     def power(self, n_rows: float, alpha: float) -> float:
-        """Return the power of the two-sided score test, without rejections on the wrong side."""
+        """Return the power of the two-sided score test in the direction of the error."""
         reach = np.sqrt(n_rows) * abs(self.shift) - ndtri(1 - alpha / 2) * np.sqrt(
             self.null_variance
         )
@@ -94,7 +94,7 @@ def _log_moments(proba: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArr
 def tempered_rows(
     y_prob: ScoresLike, inputs: str, sample_weight: WeightsLike | None
 ) -> TemperedRows:
-    """Check the arguments of a user, and keep evenly spaced rows if there are many."""
+    """Check the arguments that the user passed. If there are many rows, keep evenly spaced rows."""
     proba = as_proba(check_scores(y_prob, inputs=inputs), inputs)
     weight = effective_weights(check_weight(sample_weight, len(proba)))
     n_rows = float(weight.sum())

@@ -42,7 +42,7 @@ class ValidityCurve(ShortRepr):
     notion : str
         Type of calibration.
     epsilon : array of shape (m,)
-        Zero and all errors that occur, in increasing order, or the requested values.
+        Zero and all errors that occur, in increasing order, or the values that you passed.
     validity : array of shape (m,)
         Values of V at ``epsilon``.
     gap, share : arrays of shape (n_claims, n_bins)
@@ -63,7 +63,7 @@ class ValidityCurve(ShortRepr):
     def __call__(self, epsilon: Any, claim: int | None = None) -> Any:
         """Return V at one or several values, for all claims or for a single claim.
 
-        V is NaN for a claim without rows.
+        For a claim without rows, V is NaN.
         """
         gap, share = (
             (self.gap, self.share) if claim is None else (self.gap[claim], self.share[claim])
@@ -111,7 +111,7 @@ def validity_curve(
     notion : str or Notion, default "top-label"
         A binary type of calibration, see `calibrant.notions`, or "canonical".
     n_bins, strategy
-        As in `expected_calibration_error`. Not used for "canonical".
+        As in `expected_calibration_error`. These arguments are not used for "canonical".
     bins : optional
         A fitted binning calibrator or a `Bins` object, to evaluate a model on the bins of its
         recalibration (Gupta & Ramdas, appendix F). For "canonical", pass a fitted calibrator with
@@ -119,7 +119,7 @@ def validity_curve(
         to evaluate ``calibrator.predict_proba(X)`` and X on the same bins. By default, there is one
         bin per distinct vector.
     epsilon : float or array-like, optional
-        Values at which V is computed. By default, zero and all errors that occur.
+        Values at which V is computed. The default is zero and all errors that occur.
     y_pred : array-like of shape (n,), optional
         Reported labels, as in `expected_calibration_error`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -194,7 +194,7 @@ def _steps(gap: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def _validity(epsilon: FloatArray, gap: FloatArray, share: FloatArray) -> FloatArray:
-    """Compute the share of the cells whose gap is at most epsilon."""
+    """Compute the share of the data in cells whose gap is at most epsilon."""
     order = np.argsort(gap, axis=None)
     cumulative_share = np.concatenate([[0.0], np.cumsum(share.ravel()[order])])
     # A gap that equals epsilon up to round-off counts as at most epsilon.

@@ -35,10 +35,10 @@ class _Arrays(NamedTuple):
 
 
 class ArrayReader(FileReader):
-    """Reads ``.npz`` and ``.npy`` files.
+    """Reader of ``.npz`` and ``.npy`` files.
 
     An ``.npz`` file contains ``probs`` or ``logits``, ``labels``, and optionally ``class_names``.
-    An ``.npy`` file contains the scores, and a second file contains the labels if they are needed.
+    An ``.npy`` file contains the scores. If labels are needed, a second file contains the labels.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ArrayReader(FileReader):
         return tuple(map(str, stored.tolist()))
 
     def _weights_of(self, name: str | None) -> FloatArray | None:
-        """The array of weights with the name that the user passed."""
+        """The weights, from the array whose name the user passed."""
         if name is None:
             return None
         weight = self.arrays.get(name)
@@ -126,7 +126,7 @@ class ArrayReader(FileReader):
         return self.scores.shape[1] if self.scores.ndim == 2 else 1
 
     def blocks(self, *, all_columns: bool = False) -> Iterator[FileBlock]:
-        """The rows, with a table of the labels if ``all_columns`` is set."""
+        """Return the rows, with a table of the labels if ``all_columns`` is set."""
         for rows in row_blocks(len(self.scores), self.n_classes, elements=WORK_MEMORY // 2):
             labels = None if self.labels is None else pa.array(self.labels[rows])
             table = pa.table({} if labels is None else {"label": labels}) if all_columns else None
@@ -163,7 +163,7 @@ def _load_labels(path: Path) -> FileArray:
 
 
 def _reject_output(data: Mapping[str, Any], model: ModelScores | None) -> None:
-    """Raise if probabilities are calibrated already."""
+    """Raise if the probabilities in a file are already calibrated."""
     if model is not None and model.inputs == "proba" and {"probs", "raw_probs"} <= set(data):
         raise ValueError(
             "The file has arrays probs and raw_probs, so it was written by calibrant apply and is "
@@ -204,7 +204,7 @@ def _arrays_of_npz(
 
 
 def _split_names(data: Mapping[str, Any]) -> list[str]:
-    """The splits in the names of arrays such as ``test_logits``."""
+    """Names of data splits, such as "test" if there is an array ``test_logits``."""
     return sorted({name.rsplit("_", 1)[0] for name in data if name.endswith(("_logits", "_probs"))})
 
 

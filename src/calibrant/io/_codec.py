@@ -2,10 +2,10 @@
 
 ``None``, booleans, finite numbers, text and lists are plain JSON. Every other value is an object
 whose first key names its type: ``{"array": ...}``, ``{"float": "inf"}``, ``{"tuple": [...]}``,
-``{"map": [[key, value]]}``, ``{"notion": "top-label"}``, ``{"record": ...}`` or ``{"model": 3}``, a
-position in the list of calibrators of the file. Classes are stored by name and never by import
-path. The list of calibrators is flat, and inner calibrators come before their composites, so shared
-calibrators are written once and no calibrator can contain itself.
+``{"map": [[key, value]]}``, ``{"notion": "top-label"}``, ``{"record": ...}`` or ``{"model": 3}``. A
+model is a position in the list of calibrators of the file. Classes are stored by name and never by
+import path. The list of calibrators is flat, and inner calibrators come before their composites, so
+shared calibrators are written once and no calibrator can contain itself.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ small file could otherwise use much memory."""
 
 
 class Writer:
-    """Encodes values.
+    """Encoder of values for JSON.
 
     Calibrators and records must be among ``classes``. NaN is allowed only in the attributes
     ``may_be_nan``, which are written as ``"Class.attribute_"``.
@@ -86,7 +86,7 @@ class Writer:
         )
 
     def value(self, value: Any, where: str) -> Any:
-        """Encode a value as JSON. ``where`` is its name in error messages."""
+        """Encode a value as JSON. Error messages refer to the value by the name ``where``."""
         if value is None or (
             isinstance(value, bool | int | str) and type(value) in (bool, int, str)
         ):
@@ -164,7 +164,7 @@ def _accept(name: str, calibrator: Any, fitted: dict[str, Any]) -> None:
 
 
 class Reader:
-    """Decode the output of `Writer`. Anything else raises a ``ValueError``.
+    """Decode the output of `Writer`. All other input raises a ``ValueError``.
 
     ``check`` raises if the fitted attributes of a calibrator are invalid.
     """
@@ -228,7 +228,7 @@ class Reader:
         return decoded
 
     def value(self, value: Any) -> Any:
-        """The value of a JSON value."""
+        """Return the Python value of a JSON value."""
         if isinstance(value, list):
             return [self.value(item) for item in value]
         if not isinstance(value, dict):

@@ -118,7 +118,8 @@ class CsvReader(TableReader):
     def _line_of(self, row: int) -> int | None:
         """Return the line on which a row ends.
 
-        Blank lines and quotes can make it differ from the row number.
+        Because of blank lines and quoted line breaks, the line number can differ from the row
+        number.
         """
         with self.path.open(encoding="utf-8", errors="replace", newline="") as file:
             reader = csv.reader(file, delimiter=self._separator)

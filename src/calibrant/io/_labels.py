@@ -1,6 +1,6 @@
 """Encoding of the labels of a file as column codes, by name or as column indices.
 
-An ambiguous label is an error.
+Ambiguous labels raise an error.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LabelRule:
 
 
 def meaning(label: str) -> str:
-    """Normalize the spelling of a label: surrounding blanks, and "01", "1.0" and "true" for 1.
+    """Normalize blanks and spelling of a label, such as "01", "1.0" or "true" for 1.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def label_rule(
 
 
 def top_label_rule(options: FileOptions, model: ModelScores | None = None) -> LabelRule:
-    """The rule for the labels of a file of top scores."""
+    """Return the rule for the labels of a file of top scores."""
     if model is not None:
         return LabelRule(model.names, model.classes)
     if options.classes is not None:
@@ -127,7 +127,8 @@ def _match_names(reader: FileReader, names: Sequence[str], *, is_given: bool) ->
 def _number_rule(reader: FileReader, names: Sequence[str]) -> LabelRule:
     """Treat integers that are not column names as column indices.
 
-    Booleans, fractions and padded numbers are rejected, because they may mean something else.
+    Booleans, fractions and padded numbers are rejected, because such labels may not be column
+    indices.
     """
     labels = reader.distinct_labels()
     if reader.label_kind != "int" or not _are_whole(labels):
@@ -137,7 +138,7 @@ def _number_rule(reader: FileReader, names: Sequence[str]) -> LabelRule:
 
 
 def _are_named(reader: FileReader, names: Sequence[str]) -> bool:
-    """Return whether every label is the name of a column, or means exactly one column."""
+    """Return whether every label is the name of a column, or matches exactly one column."""
     labels = reader.distinct_labels()
     if reader.keeps_spelling and labels <= set(names):
         return True
@@ -174,7 +175,7 @@ def _numbers_of(reader: FileReader, names: Sequence[str]) -> list[str] | None:
 
 
 def _text_rule(reader: FileReader, names: Sequence[str], *, is_given: bool) -> LabelRule:
-    """Match text labels only by name, because columns need not be in alphabetical order."""
+    """Match string labels only by name, because columns need not be in alphabetical order."""
     if is_given:
         return LabelRule(tuple(names), class_values(names))
     labels = {label.strip() for label in reader.distinct_labels()}
@@ -185,7 +186,10 @@ def _text_rule(reader: FileReader, names: Sequence[str], *, is_given: bool) -> L
 
 
 def class_values(names: Sequence[str]) -> AnyArray:
-    """Labels of classes from their names: integers if all names are integers, else text."""
+    """Labels of classes from their names.
+
+    Labels are integers if all names are integers, else strings.
+    """
     return np.array([int(n) for n in names]) if _are_whole(names) else np.array(names, dtype=str)
 
 

@@ -1,6 +1,6 @@
 """Concatenation of blocks of rows, in memory or in a memory-mapped temporary file.
 
-The temporary file allows fits to data sets that are larger than memory.
+Because of the temporary file, calibrators can be fitted to data sets that are larger than memory.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def load_blocks(blocks: Iterator[FloatArray], limit: int = LOADED_BYTES) -> Floa
     """Concatenate blocks of rows.
 
     Beyond ``limit`` bytes, the result is a read-only memory map of a temporary file (in
-    ``TMPDIR``). The file has the dtype of the first block and no name, so the system removes it
-    together with the map.
+    ``TMPDIR``). The file has the dtype of the first block. The file has no name, so the operating
+    system removes the file together with the memory map.
     """
     first: list[FloatArray] = []
     n_bytes = 0

@@ -32,7 +32,7 @@ compress less."""
 
 
 def check_size(path: Path, n_bytes: int) -> None:
-    """Raise if a file declares far more bytes than it can contain, before memory is allocated."""
+    """Raise, before memory is allocated, if a file declares far more bytes than its size allows."""
     size = path.stat().st_size
     if n_bytes > max(_MAX_BYTES, _MAX_COMPRESSION * size):
         raise ValueError(
@@ -44,7 +44,8 @@ def check_size(path: Path, n_bytes: int) -> None:
 class FileBlock(NamedTuple):
     """Rows of a file, starting at row ``start``.
 
-    Scores, labels as an Arrow array, weights, and a table of the columns that were read.
+    The fields are the scores, the labels as an Arrow array, the weights, and a table of all columns
+    that were read.
     """
 
     start: int
@@ -55,7 +56,7 @@ class FileBlock(NamedTuple):
 
 
 class FileReader(ABC):
-    """Reads a prediction file block by block.
+    """Reader that returns a prediction file block by block.
 
     ``names`` are the classes in the names of the score columns. ``kinds`` are the types of all
     columns. ``top_labels`` are the columns of the labels of top scores. ``label_kind`` is the type
@@ -75,7 +76,7 @@ class FileReader(ABC):
 
     @property
     def has_text_labels(self) -> bool:
-        """Whether labels are names, and not numbers or booleans."""
+        """Whether labels are strings or dates, not numbers or booleans."""
         return self.label_kind in ("text", "time")
 
     @property
@@ -93,7 +94,10 @@ class FileReader(ABC):
         """Yield the rows, with a table of all columns if ``all_columns`` is set."""
 
     def distinct_labels(self) -> set[str]:
-        """Return the different labels of the file as text. This reads the label column once."""
+        """Return the different labels of the file as text.
+
+        The method reads the label column once.
+        """
         return self._distinct_labels
 
     @cached_property
@@ -116,7 +120,7 @@ class FileReader(ABC):
         raise NotImplementedError
 
     def locate(self, message: str) -> str:
-        """A message about a row and a column, with their line and name in the file."""
+        """An error message, with the line of its row and the name of its column in the file."""
         return message
 
 
@@ -174,7 +178,7 @@ def _named_errors(path: Path, names: list[str] | None = None) -> Iterator[None]:
 
 
 def as_text(labels: Any) -> Any:
-    """Labels as an array of text: integers without a decimal point, booleans as 0 and 1."""
+    """Labels as strings, with integers without a decimal point, and booleans as 0 and 1."""
     if isinstance(labels, pa.ChunkedArray):
         labels = labels.combine_chunks()
     if pa.types.is_dictionary(labels.type):
@@ -310,7 +314,7 @@ class TableReader(FileReader):
 
 
 class ParquetReader(TableReader):
-    """Reads a Parquet file."""
+    """Reader of a Parquet file."""
 
     def _read_schema(self) -> Any:
         with self._open() as file:

@@ -53,11 +53,13 @@ def register(cls: AnyCalibrator, name: str | None = None) -> AnyCalibrator:
     Parameters
     ----------
     cls : subclass of `calibrant.base.Calibrator`
-        `save` writes its parameters and fitted attributes (``name_``). `load` calls it with the
-        parameters, checks the fitted attributes against its ``fitted_values``, and sets them.
+        `save` writes its parameters and fitted attributes (``name_``). `load` calls the class with
+        the parameters, checks the fitted attributes against its ``fitted_values``, and sets the
+        attributes.
     name : str, optional
-        Name of the class in files. By default the name of the class. Use ``"package.Class"`` to
-        avoid conflicts with other packages. Do not change the name as long as files exist.
+        Name of the class in files. The default is the name of the class. Use ``"package.Class"`` to
+        avoid conflicts with other packages. Do not change the name while saved files still contain
+        it.
 
     Returns
     -------
@@ -67,7 +69,7 @@ def register(cls: AnyCalibrator, name: str | None = None) -> AnyCalibrator:
     Raises
     ------
     ValueError
-        If another class has the name. The names of this package are reserved.
+        If another class is registered with the same name. The names of this package are reserved.
 
     See Also
     --------
@@ -120,7 +122,7 @@ class _Registered(Mapping[str, type]):
 
 
 def registered() -> Mapping[str, type]:
-    """Every class that a file may name."""
+    """Classes by name, for all names that may occur in a file."""
     return _Registered()
 
 

@@ -1,4 +1,4 @@
-"""Roles of the columns of a table: scores, labels and weights, by options, names and types."""
+"""Roles of the columns of a table (scores, labels, weights), from options, names and types."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class FileOptions:
 class ModelScores(NamedTuple):
     """The scores that a fitted model accepts.
 
-    These are the labels of the columns, the type of scores, and the names of the columns in `fit`
-    (if known).
+    The fields are the labels of the columns, the type of scores, and the column names in `fit` (if
+    known).
     """
 
     classes: AnyArray
@@ -134,7 +134,7 @@ class Columns:
 def choose_columns(
     kinds: Kinds, options: FileOptions, *, needs_label: bool, model: ModelScores | None = None
 ) -> Columns:
-    """Choose the columns to read, for a model if there is one."""
+    """Choose the columns to read, by the classes of a fitted model if it is passed."""
     label = _find_column(kinds, options.label, "label")
     if label is None and needs_label:
         label = _guess_label(kinds)
@@ -218,7 +218,7 @@ def _guess_label(kinds: Kinds) -> str:
 def _match_pattern(
     columns: Sequence[str], pattern: str, inputs: str
 ) -> tuple[list[str], list[str]]:
-    """The columns in a pattern or list, and the classes in their names."""
+    """The columns that match a pattern or list, and the classes in their names."""
     if "*" not in pattern:
         kinds = dict.fromkeys(columns, "")
         listed = [str(_find_column(kinds, name.strip(), inputs)) for name in pattern.split(",")]
@@ -260,7 +260,7 @@ def _guess_scores(columns: Sequence[str], kinds: Kinds) -> tuple[list[str], list
 def _with_prefix(columns: Sequence[str], inputs: str) -> tuple[list[str], list[str]]:
     """The columns with the usual prefix of such scores, and the classes in their names.
 
-    If there are several prefixes, the prefix with most columns is used.
+    If there are several prefixes, the prefix with the most columns is used.
     """
     prefix = max(PREFIXES[inputs], key=lambda start: len(_beginning_with(start, columns)))
     scores = _beginning_with(prefix, columns)
@@ -274,8 +274,8 @@ def _beginning_with(prefix: str, columns: Sequence[str]) -> list[str]:
 def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[str], list[str]]:
     """Return the score columns for a model, and its classes.
 
-    The score columns have the names of the fit, are named after the classes of the model, or are
-    numbered from 0.
+    The score columns have the column names of `fit`, are named after the classes of the model, or
+    are numbered from 0.
     """
     names = list(model.names)
     if model.columns and set(model.columns) <= set(columns):
@@ -315,7 +315,7 @@ def _named_after(prefix: str, columns: Sequence[str]) -> dict[str, str]:
 
 
 def _reject_output(columns: Sequence[str], model: ModelScores, first: str) -> None:
-    """Raise if probabilities are calibrated already."""
+    """Raise if the probabilities in a file are already calibrated."""
     if model.inputs == "proba" and {first, f"raw_{first}"} <= set(columns):
         raise ParameterError(
             "The file has columns {first!r} and 'raw_{first}', so it was written by calibrant "
@@ -338,7 +338,8 @@ def _order_for_model(
 ) -> tuple[list[str], list[str]]:
     """Return columns in the order of the classes of a model.
 
-    Columns are matched by name. A list of other names, or a pattern with numbers, keeps its order.
+    Columns are matched by name. Other lists of names, and patterns that match numbered columns,
+    keep their order.
     """
     wanted = list(model.names)
     order = match_columns(names, wanted)

@@ -1,4 +1,4 @@
-"""Predictions that are read as blocks of rows at every pass, for data larger than memory."""
+"""Predictions that are read in blocks of rows at every pass over the data."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class RowBlocks(ChunkedScores):
     """Predictions that a function returns block by block, for data larger than memory.
 
     Most calibrators, `evaluate` and the metrics accept ``scores``, ``labels`` and ``weight`` in
-    place of arrays. They call the function once per pass. Only a few blocks are in memory at a
-    time.
+    place of arrays. Calibrators and metrics call the function once per pass over the data. Only a
+    few blocks are in memory at a time.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class RowBlocks(ChunkedScores):
     classes : array-like, optional
         Labels of the columns.
     progress : bool
-        Whether to show a progress bar for each pass on a terminal.
+        Whether to show a progress bar for each pass over the data if standard error is a terminal.
 
     Attributes
     ----------
@@ -95,7 +95,11 @@ class RowBlocks(ChunkedScores):
         )
 
     def _blocks(self) -> Iterator[tuple[Any, ...]]:
-        """All blocks. If the first block was inspected, the pass continues after it."""
+        """All blocks.
+
+        If the first block was already read for inspection, the first pass does not read the block
+        again.
+        """
         started, self._started = self._started, None
         if started is not None:
             yield self._first

@@ -52,7 +52,7 @@ def save(
         A calibrator of this package, of a class that was registered with `calibrant.io.register`,
         or a composition of such calibrators. A `DecisionRule`, or a `SelectiveClassifier` or
         `PredictionSets` of `calibrant.decisions` that predicts with a calibrator, is also accepted.
-        The certificate of a decision is saved with it.
+        The file also contains the certificate of a decision.
     path : path-like
         The file to write. An interrupted write leaves no incomplete file.
     metadata : dict, optional
@@ -75,8 +75,8 @@ def save(
     -----
     The file contains the parameters, the fitted attributes and the labels of the columns. The file
     also contains a schema version, the version of the library, and a summary of the training data
-    (rows, classes with rows, log-loss before and after). Arrays are stored bit by bit, so
-    predictions of the loaded calibrator are identical.
+    (number of rows, number of classes with rows, log-loss before and after calibration). Arrays are
+    stored bit by bit, so predictions of the loaded calibrator are identical.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
         - "classes": the labels of the columns;
         - "training": rows, class weights and log-losses of the fit, or None;
         - "metadata": the argument of `save`. The command ``calibrant fit`` writes the date, and the
-          name and digest of the file of predictions.
+          name and digest of the prediction file.
 
     See Also
     --------
@@ -189,7 +189,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     fitted calibrator or decision
-        The loaded object. Its predictions are identical to the predictions of the saved object.
+        The loaded object. The loaded and the saved object make identical predictions.
 
     Raises
     ------

@@ -55,7 +55,10 @@ class LoadedRows(NamedTuple):
     weight: FloatArray | None
 
     def sample(self, classes: AnyArray, columns: tuple[AnyArray, ...] = ()) -> Sample:
-        """The rows as a sample with other columns. Their scores are not checked again."""
+        """The rows as a sample with additional columns.
+
+        The scores of these rows are not checked again.
+        """
         y, _ = encode_labels(self.labels, len(classes), classes)
         rows = ArraySample(self.scores, y, check_weight(self.weight, len(y)))
         rows.columns = columns
@@ -66,21 +69,22 @@ class ScoreFile:
     """A prediction file, which `open_scores` opens.
 
     Most calibrators, `evaluate` and the metrics accept ``scores``, ``labels`` and ``weight`` in
-    place of arrays. They read the file block by block, once per pass. For other functions, call
-    `load`.
+    place of arrays. Calibrators and metrics read the file block by block, once per pass over the
+    data. For other functions, call `load`.
 
     Attributes
     ----------
     scores, labels, weight
         Placeholders for the columns of all rows. ``weight`` is None if no column of weights was
-        passed. A file of top scores is loaded at once, and its ``scores`` are
+        passed. A file of top scores is loaded into memory, and its ``scores`` are
         `calibrant.TopScores`.
     inputs : {"proba", "logits", "log_proba"}
         The type of scores, declared by the user or by the names of the columns.
     classes : ndarray of shape (K,)
         Labels of the columns.
     n_rows : int or None
-        Number of rows. None for text files, whose rows are not counted in advance.
+        Number of rows. The value is None for text files, because their rows are not counted in
+        advance.
     n_classes : int
         Number of classes.
     has_top_scores : bool
@@ -163,7 +167,7 @@ class ScoreFile:
 
     @property
     def n_bytes(self) -> int:
-        """Number of bytes of all scores in memory. For a text file, it is the file size."""
+        """Number of bytes of all scores in memory. For a text file, the value is the file size."""
         if self.n_rows is None:
             return self.path.stat().st_size
         return self.n_rows * self.n_classes * _SCORE_BYTES
@@ -244,9 +248,9 @@ class ScoreFile:
             )
 
     def sample(self, classes: AnyArray, columns: tuple[AnyArray, ...] = ()) -> Sample:
-        """The rows as a sample that is read in blocks; ``classes`` are those of the file.
+        """The rows as a sample that is read in blocks, with the classes of the file.
 
-        ``columns`` are other columns of all rows.
+        ``columns`` contains additional columns of all rows, such as groups.
         """
         # Labels as column numbers avoid a lookup of names.
         rows = RowBlocks(self._read_codes, n_rows=self.n_rows, progress=self.progress)
@@ -288,7 +292,7 @@ class ScoreFile:
         return scores
 
     def _top_scores(self, blocks: Sequence[FileBlock]) -> TopScores:
-        """The best classes of the rows of some blocks."""
+        """The top classes of the rows of some blocks."""
         rule, names = self._rule, self.reader.top_labels
         codes = [
             [rule.codes(block.table.column(name), block.start) for name in names]
@@ -373,11 +377,13 @@ def open_scores(
         ``.npz`` file with arrays ``probs`` or ``logits`` and ``labels``, or an ``.npy`` file with
         ``labels``.
     label : str, optional
-        The column of labels. By default the column with a usual name (label, y, target, ...).
+        The column of labels. By default, the column with a usual name (label, y, target, ...) is
+        used.
     proba, logits, log_proba : str or list of str, optional
-        The columns of scores, as a pattern (``"p_*"``) or a list of names. The parameter declares
-        the type of scores. By default, columns that begin with ``p_``, ``z_`` or ``lp_`` and
-        columns of top scores (``top1_label``, ``top1_logprob``, ``top2_label``, ...) are used.
+        The columns of scores, as a pattern (``"p_*"``) or a list of names. The parameter that you
+        use declares the type of scores. By default, columns that begin with ``p_``, ``z_`` or
+        ``lp_`` and columns of top scores (``top1_label``, ``top1_logprob``, ``top2_label``, ...)
+        are used.
     weight : str, optional
         The column of weights.
     classes : array-like, optional
@@ -392,13 +398,13 @@ def open_scores(
     renormalize : bool
         Whether to divide rows of probabilities by their sum, even if the sum is far from one.
     sep : str, optional
-        Separator of a text file. By default a comma, and a tab in ``.tsv`` files.
+        Separator of a text file. The default is a comma, or a tab for ``.tsv`` files.
     decimal : str, optional
         Decimal point of a text file.
     percent : bool
         Whether to divide the probabilities by 100.
     progress : bool
-        Whether to show a progress bar for each pass over the file on a terminal.
+        Whether to show a progress bar for each pass over the file if standard error is a terminal.
 
     Returns
     -------
@@ -411,8 +417,9 @@ def open_scores(
 
     Notes
     -----
-    Needs pyarrow (``pip install "calibrant[parquet]"``). A fit reads the file once per pass.
-    Temperature scaling needs about five passes. A block contains 16 MB of scores.
+    This function requires pyarrow (``pip install "calibrant[parquet]"``). A fit passes over the
+    data several times and reads the file in each pass. Temperature scaling needs about five passes.
+    A block contains 16 MB of scores.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Checks of the fitted attributes in a file, before anything is computed with them.
+"""Checks of the fitted attributes in a file, before a prediction uses the attributes.
 
-A damaged or malicious file must not make a prediction use far more memory than its own size.
+A damaged or malicious file must not make a prediction use far more memory than the file size.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ def _check_known(name: str, cls: type, fitted: Mapping[str, Any]) -> None:
 
 
 def mentioned_names(cls: type) -> frozenset[str]:
-    """Return the names in the code of the methods of a class. A fit can set no other attributes."""
+    """Return the names in the code of the methods of a class.
+
+    `fit` can set only these attributes.
+    """
     members = (member for owner in cls.__mro__ for member in vars(owner).values())
     return frozenset(name for member in members for name in _names_of(member))
 
@@ -121,7 +124,7 @@ class References:
     """Number of runs that is always allowed."""
 
     def refer(self, place: int) -> None:
-        """Count a reference from the current calibrator to an earlier one."""
+        """Count a reference from the current calibrator to an earlier calibrator."""
         self._n_references += 1
         self._cost += self.costs[place]
 

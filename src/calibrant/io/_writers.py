@@ -56,7 +56,7 @@ def write_scores(path: Path, file: ScoreFile, rows: Iterable[Scored]) -> None:
 
 
 def write_columns(path: Path, rows: Iterable[tuple[FileBlock, dict[str, Any]]]) -> None:
-    """Write all rows with new columns as a table, all of them or no file."""
+    """Write all rows with new columns as a table, or no file if an error occurs."""
     ending = path.suffix.lower()
     if ending not in TABLE_ENDINGS:
         raise ValueError(
@@ -80,8 +80,8 @@ def _write_tables(path: Path, ending: str, tables: Iterator[Any]) -> None:
 def add_columns(batch: Any, new: dict[str, Any]) -> Any:
     """A table with new columns.
 
-    A column with the name of a new column is kept as ``raw_...``, or replaced if the table already
-    has a ``raw_...`` column of that name.
+    An existing column with the name of a new column is renamed to ``raw_...``. If the table already
+    has a column with this ``raw_...`` name, the existing column is replaced.
     """
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
     columns: dict[str, Any] = {}
@@ -122,7 +122,7 @@ def _write_parquet(path: Path, tables: Iterator[Any]) -> None:
 def _write_csv(path: Path, tables: Iterator[Any], separator: str) -> None:
     """Write tables as text, with quotes only in blocks that need them.
 
-    Arrow itself quotes either all text of a file or none.
+    Arrow itself quotes either all strings of a file or no string.
     """
     with path.open("wb") as file:
         for table in tables:

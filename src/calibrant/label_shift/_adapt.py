@@ -56,9 +56,9 @@ class LabelShift(ShortRepr):
     proba : array of shape (n, K)
         Probabilities of the target rows, adapted to the class frequencies of the target.
     information : float
-        A number between 0 and 1 that measures how well the model separates the least certain
-        combination of classes. The number is 1 for a perfect classifier, or if the target
-        frequencies were passed.
+        A number between 0 and 1 that measures how well the model separates the classes that are
+        hardest to separate. The number is 1 for a perfect classifier, or if the target frequencies
+        were passed.
     names : array of shape (K,) or None
         Column names of the source, if it is a data frame. `transform` sorts the columns of other
         frames into this order.
@@ -96,7 +96,7 @@ class LabelShift(ShortRepr):
         return html_table(rows, header=header, title="Label shift", note=note)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the estimates as plain values."""
+        """Return the estimates as plain values, for example for JSON."""
         arrays = ("weights", "low", "high", "source_prior", "target_prior")
         plain: dict[str, Any] = {name: getattr(self, name).tolist() for name in arrays}
         return {**plain, "level": self.level, "information": self.information}
@@ -113,19 +113,20 @@ def adapt(
 ) -> LabelShift:
     r"""Adapt calibrated probabilities to the class frequencies of unlabeled rows.
 
-    Use this function if classes are more or less frequent in production than in the calibration
-    data, and the rows of each class are otherwise similar.
+    Use this function if class frequencies differ between production and calibration data, but the
+    rows of each class are similar.
 
     Parameters
     ----------
     source : array-like of shape (m, K), or fitted calibrator
-        Calibrated probabilities of source rows. Their mean is the source frequency, so weights are
-        1 without a shift. For a calibrator, its calibration rows determine the source frequencies.
+        Calibrated probabilities of source rows. The means of these probabilities are the source
+        frequencies, so weights are 1 without a shift. For a calibrator, its calibration rows
+        determine the source frequencies.
     target_proba : array-like of shape (n, K)
         Calibrated probabilities of target rows. If ``source`` is a calibrator, pass scores that it
         accepts.
     target_prior : array-like of shape (K,), optional
-        Known class frequencies of the target in the order of the columns. If they are passed,
+        Known class frequencies of the target in the order of the columns. If you pass frequencies,
         nothing is estimated, so any number of rows is accepted, and ``low`` and ``high`` equal
         ``weights``.
     level : float, default 0.95
@@ -168,12 +169,12 @@ def adapt(
     certain combination of weights is about :math:`1 / \sqrt{n \lambda}`. If this standard error is
     above 0.1, frequencies are often estimated as zero, and the intervals are not valid. The
     intervals are also not valid if the weight of the rarest class has a standard error :math:`1 /
-    \sqrt{n \lambda \min_k \pi_k}` above 0.5. Both cases raise ValueError.
+    \sqrt{n \lambda \min_k \pi_k}` above 0.5. In both cases, a ValueError is raised.
 
     The intervals are asymptotic. Without any shift, with exact probabilities and 1,000 rows of ten
-    classes, they contained the true weights in 92% of simulated samples. Nearly all other intervals
-    were too low, because weights are ratios (:doc:`/evidence/coverage`). The intervals do not
-    account for errors of p. Calibrate with intercepts (`StructuredScaling`, `AutoCalibration`),
+    classes, the intervals contained the true weights in 92% of simulated samples. Nearly all other
+    intervals were too low, because weights are ratios (:doc:`/evidence/coverage`). The intervals do
+    not account for errors of p. Calibrate with intercepts (`StructuredScaling`, `AutoCalibration`),
     because temperature scaling leaves the class frequencies biased.
 
     References
@@ -219,7 +220,10 @@ def adapt(
 
 
 def _names_of(source: Any) -> AnyArray | None:
-    """Return the column names of source rows in a data frame. A calibrator checks its own names."""
+    """Return the column names of source rows in a data frame.
+
+    Calibrators check the column names themselves.
+    """
     names = None if hasattr(source, "predict_proba") else column_names(source)
     return None if names is None else np.array(names, dtype=object)
 
@@ -238,7 +242,7 @@ class _Source(NamedTuple):
     def resample_prior(self, rng: Any) -> FloatArray:
         """Draw the class frequencies of a bootstrap sample.
 
-        A class has at least half a row, because weights are ratios of frequencies.
+        Each class counts as at least half a row, because weights divide by class frequencies.
         """
         if self.rows is None:
             labels = rng.multinomial(self.n_rows, self.prior / self.prior.sum())

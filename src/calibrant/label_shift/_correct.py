@@ -43,8 +43,8 @@ def correct(
         Class frequencies of the population for which the probabilities are used.
     sampling : array-like of shape (K,) or dict, optional
         Factor by which sampling or class weights changed the weight of each class in training. The
-        factor is 0.2 if one row in five was kept, and 3 if rows were used three times or had a
-        class weight of 3. Classes that are missing in a dict have the factor 1. The target
+        factor is 0.2 if one row in five was kept. The factor is 3 if rows were used three times or
+        had a class weight of 3. Classes that are missing in a dict have the factor 1. The target
         frequencies are the frequencies before sampling.
     classes : array-like of labels, optional
         Labels of the columns, which are the keys of dicts. By default, the column names of a data
@@ -73,10 +73,11 @@ def correct(
     ratio is :math:`1 / s_k` up to a constant, because sampling multiplies the frequency of class k
     by :math:`s_k`.
 
-    The correction is exact if the probabilities are calibrated under the source frequencies, and if
-    the rows of each class have the same distribution in source and target. In a binary problem, the
-    correction keeps the order of the rows. The correction does not remove miscalibration of the
-    model, so calibrate the result if you have labels. The cost is O(n K).
+    The correction is exact under two conditions. First, the probabilities are calibrated under the
+    source frequencies. Second, the rows of each class have the same distribution in source and
+    target. In a binary problem, the correction keeps the order of the rows. The correction does not
+    remove miscalibration of the model, so calibrate the result if you have labels. The cost is O(n
+    K).
 
     References
     ----------

@@ -35,7 +35,7 @@ def check_frequencies(values: Any, name: str, n_classes: int) -> FloatArray:
 def frequency_ratio(target: FloatArray, source: FloatArray) -> FloatArray:
     """Return target divided by source frequencies.
 
-    A class that only occurs in the target raises ValueError.
+    A ValueError is raised if a class occurs only in the target.
     """
     absent_classes = np.flatnonzero((source <= 0) & (target > 0))
     if absent_classes.size:

@@ -3,9 +3,9 @@
 `read` reads the logs of evaluation tools and returns one `Run` per task. `evaluate` tabulates the
 calibration of the runs. `OptionCalibration` calibrates the options of multiple-choice questions.
 `AnswerCalibration` calibrates open answers by their stated confidences and other features.
-`pass_rate` corrects the pass rate of a grader model by human labels. Scores of options are
-`calibrant.OptionScores`. `find_answer_threshold` finds the confidence above which answers can be
-given. `summarize` and `write_report` write a page about all tasks. `parse_confidence` parses
+`pass_rate` uses human labels to correct the pass rate of a grader model. Scores of options are
+`calibrant.OptionScores`. `find_answer_threshold` finds the confidence above which few answers are
+wrong. `summarize` and `write_report` write a page about all tasks. `parse_confidence` parses
 confidences that are stated in words.
 """
 

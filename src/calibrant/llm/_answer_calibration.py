@@ -1,4 +1,4 @@
-"""Calibrate the confidences of open answers by the features of each answer."""
+"""Calibrate the confidences of open answers with features of each answer."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
             Features of the answers. Runs must have one source of confidence. The tasks of runs are
             the column ``task``.
         correct : array-like of bool, shape (n,)
-            Whether the answers are correct. Not needed for runs.
+            Whether the answers are correct. Omit this argument for runs, which contain the
+            correctness.
 
         Returns
         -------
@@ -152,7 +153,7 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of shape (n,)
-            NaN if a feature is missing or cannot be parsed.
+            The probability is NaN if a feature is missing or cannot be parsed.
         """
         check_fitted(self)
         frame, _ = answer_frame(X)
@@ -177,7 +178,7 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - confidence, confidence])
 
     def predict(self, X: Any) -> BoolArray:
-        """Return whether a correct answer is more likely than a wrong one.
+        """Return whether a correct answer is more likely than a wrong answer.
 
         Parameters
         ----------
@@ -211,7 +212,10 @@ def _fit(
 
 
 def _best_strength(x: FloatArray, y: BoolArray, codes: AnyArray, n_tasks: int) -> float:
-    """Return the strength with the lowest log-loss on held-out rows, or infinity without tasks."""
+    """Return the strength with the best held-out log-loss, or infinity without tasks.
+
+    The reduction of the log-loss is compared after the subtraction of its standard error.
+    """
     if n_tasks < 2:
         return float("inf")
     folds = as_folds(_N_FOLDS, np.column_stack([x, codes]), y.astype(np.intp), np.ones(len(y)), 0)

@@ -79,7 +79,7 @@ def _transform(name: str, values: Any, *, percent: bool) -> FloatArray:
 
 
 def _shares(name: str, values: Any, *, percent: bool) -> FloatArray:
-    """Return numbers between 0 and 1. Text is parsed, or becomes NaN if parsing fails."""
+    """Return numbers between 0 and 1. Strings are parsed, and become NaN if parsing fails."""
     array = as_array(values)
     if array.dtype.kind in "OSU":
         parsed = [parse_confidence(value, percent=percent) for value in array.tolist()]

@@ -121,7 +121,7 @@ class Archive:
         return b"".join(parts)
 
     def _raw(self, info: zipfile.ZipInfo) -> bytes:
-        """Return the compressed bytes of a member, which follow a local header and two texts."""
+        """Return the compressed bytes of a member, which follow its header."""
         with self.path.open("rb") as file:
             file.seek(info.header_offset)
             header = file.read(30)

@@ -19,7 +19,7 @@ from calibrant.llm._tokens import LETTERS, letter_scores, mean_logprob, token_en
 
 
 class Target(NamedTuple):
-    """The right answer of a request, and the number of options if it is a letter."""
+    """The right answer of a request, and the number of options if the answer is a letter."""
 
     text: str
     n_options: int | None = None
@@ -66,7 +66,7 @@ def read_file(path: Path, targets: Targets) -> list[Run]:
 
 
 def _most_options(targets: Targets) -> int | None:
-    """Return the number of options from the last letter, or None if a target is no letter."""
+    """Return the number of options from the last letter, or None if a target is not a letter."""
     texts = [target.text for target in targets.values()]
     if all(len(text) == 1 and text in LETTERS for text in texts):
         return max(2, *(LETTERS.index(text) + 1 for text in texts), 2)

@@ -14,7 +14,7 @@ from calibrant.llm._run import Run
 
 
 class OptionRows:
-    """Rows of multiple-choice questions: scores of all options, and the right options."""
+    """Rows of multiple-choice questions, with scores of all options and the right options."""
 
     def __init__(self) -> None:
         self._scores, self._counts, self._labels = array("d"), array("q"), array("q")
@@ -45,7 +45,7 @@ class OptionRows:
         n_missing: int = 0,
         figures: Mapping[str, float] | None = None,
     ) -> Run:
-        """The run of all rows that were added."""
+        """Return the run with all rows that were added."""
         counts = np.frombuffer(self._counts, dtype=np.int64) if self._counts else np.empty(0, int)
         options, labels = None, None
         correct, confidence = np.empty(0, bool), np.empty(0)
@@ -74,7 +74,7 @@ class OptionRows:
 
 
 class AnswerRows:
-    """Rows of answers with a confidence, or without one."""
+    """Rows of answers, with or without a confidence."""
 
     def __init__(self, features: Sequence[str] = ()) -> None:
         self._correct, self._confidence, self._groups = array("b"), array("d"), array("q")
@@ -104,7 +104,7 @@ class AnswerRows:
     def build(
         self, task: str, source: str, path: str, figures: Mapping[str, float] | None = None
     ) -> Run:
-        """The run of all rows that were added."""
+        """Return the run with all rows that were added."""
         is_repeated = len(self._codes) < len(self._groups)
         features = {name: np.array(values) for name, values in self._features.items()}
         return Run(

@@ -23,7 +23,7 @@ _SIZE, _LEFT, _BOTTOM, _TOP = 200.0, 34.0, 26.0, 8.0
 
 @dataclass(frozen=True)
 class TaskDiagram:
-    """The bins of a reliability diagram: mean confidence, accuracy with 95% interval, and rows."""
+    """Bins of a reliability diagram, with mean confidence, accuracy, its 95% interval, and rows."""
 
     task: str
     confidence: tuple[float, ...]
@@ -33,7 +33,7 @@ class TaskDiagram:
     rows: tuple[int, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
 
 

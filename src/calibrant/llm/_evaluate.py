@@ -32,25 +32,26 @@ class TaskEvaluation:
     Attributes
     ----------
     task, source : str
-        Name of the run, and where its confidences come from.
+        Name of the run, and source of its confidences.
     n_samples, n_missing : int
-        Answers with and without a confidence.
+        Numbers of answers with and without a confidence.
     accuracy, mean_confidence : float
         Share of correct answers, and mean of the confidences.
     gap, gap_low, gap_high : float
         Mean confidence minus accuracy, with its interval. The intervals of all tasks hold jointly.
     error, error_low, error_high : float
-        Debiased L2 calibration error with its interval. NaN for fewer than 20 rows.
+        Debiased L2 calibration error with its interval. The value is NaN for fewer than 20 rows.
     auroc : float
-        Probability that a correct answer has a higher confidence than a wrong answer. NaN if all
-        answers are correct, or all answers are wrong.
+        Probability that a correct answer has a higher confidence than a wrong answer. The value is
+        NaN if all answers are correct or all answers are wrong.
     log_loss : float
         Mean negative log-likelihood in nats, of the right option or of correct and wrong answers.
     gain, gain_low, gain_high : float
-        Reduction of the log-loss by calibration on held-out rows. NaN for fewer than 20 rows.
+        Reduction of the log-loss by calibration on held-out rows. The value is NaN for fewer than
+        20 rows.
     figures : dict of name -> float
-        Figures under the names of the tool that wrote the log. These figures are not comparable
-        with the other attributes.
+        Metrics as the tool that wrote the log computes them, under the names of the tool. These
+        metrics are not comparable with the other attributes.
 
     See Also
     --------
@@ -84,7 +85,7 @@ class TaskEvaluation:
         return "underconfident" if self.gap_high < 0 else "no gap detected"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as plain values."""
+        """Return the results as plain values, for example for JSON."""
         return {**asdict(self), "finding": self.finding}
 
 
@@ -117,14 +118,14 @@ class RunsEvaluation:
         return iter(self.tasks)
 
     def __getitem__(self, name: str) -> TaskEvaluation:
-        """Return a task by its name."""
+        """Return the evaluation of a task by its name."""
         for task in self.tasks:
             if task.task == name:
                 return task
         raise KeyError(f"There is no task {name!r} with confidences.")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as plain values."""
+        """Return the results as plain values, for example for JSON."""
         tasks = [task.to_dict() for task in self.tasks]
         return {
             "level": self.level,
@@ -159,7 +160,7 @@ class RunsEvaluation:
         ]
 
     def note(self) -> str:
-        """Explain the columns, and name tasks without confidences."""
+        """Explain the columns, and list tasks without confidences."""
         scope = (
             "interval holds"
             if len(self) == 1
@@ -198,7 +199,7 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
     Parameters
     ----------
     runs : Runs
-        Runs of `read`.
+        Runs that `read` returned.
     level : float, default 0.95
         Joint level of the intervals of the gaps of all tasks. The intervals of errors and gains
         hold for each task alone.
@@ -214,10 +215,11 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
 
     Notes
     -----
-    Intervals of the gap are exact (Clopper and Pearson) at level 1 - (1 - level) / tasks. If a
-    question was answered several times, the number of questions counts, not the number of answers,
-    which is conservative. `calibrant.inference.calibration_gain` computes the gain with structured
-    vector scaling of the options, or with beta calibration of the confidences.
+    Intervals of the gap are exact (Clopper and Pearson) at level 1 - (1 - level) / tasks. If
+    questions were answered several times, the interval uses the number of questions instead of the
+    number of answers. This choice is conservative. `calibrant.inference.calibration_gain` computes
+    the gain with structured vector scaling of the options, or with beta calibration of the
+    confidences.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Calibration metrics as computed by other tools.
 
 Reports show these metrics under the names of the tools, because the metrics are not comparable with
-the figures of this package. Sampling noise biases these metrics upward, and some of them leave out
+the figures of this package. Sampling noise biases these metrics upward, and some metrics leave out
 rows.
 """
 
@@ -22,9 +22,10 @@ _HELM_BINS = 10
 def hle_figures(correct: BoolArray, confidence: FloatArray) -> dict[str, float]:
     """Calibration errors of Humanity's Last Exam for a run with stated confidences.
 
-    ``hle/cerr`` is the error of inspect_evals. ``hle/cerr (CAIS)`` is the error of the authors'
-    script, which leaves out the bin with the highest confidences. ``hle/cerr without 100%`` leaves
-    out rows with confidence 1, because the scorer stores a missing confidence as 100%.
+    ``hle/cerr`` is the error as computed by inspect_evals. ``hle/cerr (CAIS)`` is the error as
+    computed by the authors' script, which leaves out the bin with the highest confidences.
+    ``hle/cerr without 100%`` leaves out rows with confidence 1, because the scorer stores a missing
+    confidence as 100%.
     """
     is_stated = confidence < 1.0
     figures = {"hle/cerr": hle_error(correct, confidence)}

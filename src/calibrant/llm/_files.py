@@ -14,7 +14,7 @@ transcript has a few megabytes."""
 
 
 def parse_json(text: bytes, place: str) -> Any:
-    """Parse a JSON document. Errors name the place in one line."""
+    """Parse a JSON document. Error messages begin with ``place``."""
     try:
         return json.loads(text)
     except UnicodeDecodeError as error:

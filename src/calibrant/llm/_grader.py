@@ -1,4 +1,4 @@
-"""The pass rate of a grader, corrected by human labels."""
+"""The pass rate of a grader, corrected with human labels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PassRate(AsText):
     power : float
         Weight of the grader, between 0 (ignored) and 1.
     n_labeled, n_unlabeled : int
-        Number of answers with and without human labels.
+        Numbers of answers with and without human labels.
 
     See Also
     --------
@@ -53,7 +53,7 @@ class PassRate(AsText):
     n_unlabeled: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
+        """Return the fields as plain values, for example for JSON."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -100,12 +100,12 @@ def pass_rate(
         \lambda = \frac{\mathrm{cov}(h, f)}{(1 + n / N)\, \mathrm{var}(f)} \in [0, 1],
 
     which is the mean of the rescaled grader over the unlabeled answers, plus its mean error on the
-    labeled answers. The method is prediction-powered inference with power tuning. The
-    :math:`\lambda` with the smallest variance is used. Even for a bad grader, the interval is
-    therefore not much wider than the interval of the human labels alone. The interval adds both
-    variances, :math:`\mathrm{var}(h - \lambda f) / n + \lambda^2\, \mathrm{var}(f) / N`, and uses a
-    quantile of Student's distribution with n - 1 degrees of freedom. The interval is asymptotic,
-    and answers must be independent.
+    labeled answers. The method is prediction-powered inference with power tuning. The method uses
+    the :math:`\lambda` with the smallest variance. Even for a bad grader, the interval is therefore
+    not much wider than the interval of the human labels alone. The interval adds both variances,
+    :math:`\mathrm{var}(h - \lambda f) / n + \lambda^2\, \mathrm{var}(f) / N`, and uses a quantile
+    of Student's distribution with n - 1 degrees of freedom. The interval is asymptotic, and answers
+    must be independent.
 
     References
     ----------

@@ -1,7 +1,8 @@
 """Run folders of HELM: ``per_instance_stats.json``, next to ``run_spec.json`` and ``stats.json``.
 
-HELM computes both statistics for classification tasks. ``max_prob`` is the probability of the
-predicted reference, normalized over references. ``exact_match`` is 1 if this reference is right.
+HELM computes the statistics ``max_prob`` and ``exact_match`` for classification tasks. ``max_prob``
+is the probability of the predicted reference, normalized over references. ``exact_match`` is 1 if
+this reference is right.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Logs of Inspect: ``.eval`` archives, and logs in JSON format.
 
-An archive has ``header.json`` and one member ``samples/{id}_epoch_{n}.json`` per answer. A score is
-"C", "I", "P" or "N", a number, a boolean, or a dictionary such as ``{"score": "C", "confidence":
-85}``. NaN and null mean that the answer was not scored.
+An archive contains ``header.json`` and one member ``samples/{id}_epoch_{n}.json`` per answer. A
+score is "C", "I", "P" or "N", a number, a boolean, or a dictionary such as ``{"score": "C",
+"confidence": 85}``. NaN and null mean that the answer was not scored.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _ScorerRows:
         self.n_answers = 0
 
     def add(self, sample: Mapping[str, Any], score: Mapping[str, Any], place: str) -> None:
-        """Add one answer to the rows of each of its sources."""
+        """Add one answer to the rows of each available source of confidence."""
         correct = _is_correct(score.get("value"), place)
         if correct is None:
             self.n_unscored += 1
@@ -153,7 +153,9 @@ def _is_correct(value: Any, place: str) -> bool | None:
 
 
 def _stated(score: Mapping[str, Any], place: str) -> tuple[float | None, bool]:
-    """Return the stated confidence of an answer, and whether it may be the default of HLE."""
+    """Return the stated confidence of an answer, and whether HLE may have filled in a missing
+    value.
+    """
     value = score.get("value")
     if isinstance(value, Mapping) and "confidence" in value:
         stated = as_float(value["confidence"], place, "a confidence")

@@ -1,9 +1,9 @@
 """Sample files of lm-evaluation-harness (``samples_{task}_{date}.jsonl``).
 
 Versions 0.4.0 to 0.4.13 are supported. In multiple-choice lines, ``filtered_resps`` contains a pair
-of log-probability and "is greedy" per option, as text or as numbers. The second entry is not
-correctness. ``arguments`` is a dictionary in newer files and a list of pairs in older files. 0.4.0
-writes one JSON list instead of lines.
+of log-probability and "is greedy" per option, as text or as numbers. The second entry does not
+state whether the option is right. ``arguments`` is a dictionary in newer files and a list of pairs
+in older files. Version 0.4.0 writes one JSON list instead of lines.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ def _halves(
 ) -> tuple[list[float], list[float], list[tuple[str, str]]]:
     """Separate conditional and unconditional log-probabilities.
 
-    Newer versions append the unconditional log-probabilities, and older versions alternate. The
-    context of unconditional log-probabilities is empty.
+    Newer versions append the unconditional log-probabilities, and older versions alternate between
+    both types. The context of unconditional log-probabilities is empty.
     """
     half = len(sums) // 2
     empty = [place for place, request in enumerate(requests) if request[0] == ""]

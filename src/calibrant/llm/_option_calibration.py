@@ -18,8 +18,8 @@ class OptionCalibration(BaseEstimator):
     """Calibrate the options of multiple-choice questions, with effects of tasks.
 
     Tasks share one calibrator. Each task also gets its own correction, which is shrunk toward the
-    common calibrator. Tasks with many rows are shrunk less. An option that a question does not have
-    keeps probability 0.
+    common calibrator. Corrections of tasks with many rows are shrunk less. An option that a
+    question does not have keeps probability 0.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class OptionCalibration(BaseEstimator):
         Parameters
         ----------
         runs : Runs
-            Runs of `read`, with scores of one source.
+            Runs that `read` returned, with scores of one source.
 
         Returns
         -------
@@ -96,15 +96,15 @@ class OptionCalibration(BaseEstimator):
         Parameters
         ----------
         run : Run
-            A run of the same source as the runs of the fit.
+            A run with the same source of scores as the runs in `fit`.
         task : str, optional
-            Name of a run of the fit. The default is the task of the run. An unknown task gets the
-            common calibrator.
+            Name of a run that was passed to `fit`. The default is the task of the run. The common
+            calibrator is used for unknown tasks.
 
         Returns
         -------
         array of shape (n, K)
-            K is the largest number of options of the fit. Absent options have probability 0.
+            K is the largest number of options in `fit`. Absent options have probability 0.
         """
         check_fitted(self)
         if run.options is None or run.source != self.source_:
@@ -125,15 +125,16 @@ class OptionCalibration(BaseEstimator):
         Parameters
         ----------
         run : Run
-            A run of the same source as the runs of the fit, with other rows.
+            A run with the same source of scores as the runs in `fit`, but other rows.
         task : str, optional
             As in `predict_proba`.
 
         Returns
         -------
         Run
-            The run with calibrated options. Its confidences are the highest calibrated
-            probabilities. The chosen option can differ from that of the uncalibrated scores.
+            The run with calibrated options. The confidences of the run are the highest calibrated
+            probabilities. The chosen option can differ from the option with the highest
+            uncalibrated score.
         """
         proba = self.predict_proba(run, task=task)
         correct, confidence = _top(proba, np.asarray(run.labels))

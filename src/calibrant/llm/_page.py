@@ -1,4 +1,4 @@
-"""A report about runs as one self-contained HTML page. All names are escaped here."""
+"""A report about runs as one self-contained HTML page. This module escapes all names."""
 
 from __future__ import annotations
 

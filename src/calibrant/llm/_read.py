@@ -49,7 +49,8 @@ def read(
     Raises
     ------
     ValueError
-        If no file contains confidences, or if a file is damaged. The message names file and line.
+        If no file contains confidences, or if a file is damaged. The error message contains the
+        file and the line.
 
     See Also
     --------
@@ -72,8 +73,8 @@ def read(
     ================================  ==========================================================
 
     Files are read line by line, or member by member. Answers without a confidence are counted in
-    ``n_missing`` and not imputed. Nothing is extracted from archives, and archives that
-    expand to many times their size raise an error.
+    ``n_missing`` and not imputed. Archives are not extracted to disk, and archives that expand to
+    many times their size raise an error.
 
     Examples
     --------
@@ -183,7 +184,7 @@ def _check_confidences(runs: list[Run], root: Path) -> None:
 
 
 def _by_name(runs: list[Run]) -> dict[str, Run]:
-    """Name runs by their task. If a task occurs twice, add the folder or the file."""
+    """Name runs by their task. If a task occurs twice, add the name of the folder or file."""
     runs_by_name: dict[str, Run] = {}
     for run in runs:
         is_unique = sum(other.task == run.task for other in runs) == 1

@@ -25,13 +25,13 @@ class RunsReport:
     name : str
         Title of the report.
     evaluation : RunsEvaluation
-        Figures of each task.
+        Metrics of each task.
     diagrams : tuple of TaskDiagram
         Bins of the reliability diagram of each task.
     thresholds : dict of task -> AnswerThreshold
-        Thresholds for the risk. Empty if no risk was passed.
+        Answer thresholds for the requested risk. The dictionary is empty if no risk was passed.
     skipped : dict of task -> dict of reason -> int
-        Lines that were not used, and rows that were used with a note.
+        Numbers of lines that were not used, and of rows that were used with a note, by reason.
 
     See Also
     --------
@@ -45,7 +45,7 @@ class RunsReport:
     skipped: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the content as plain values. Missing numbers are None."""
+        """Return the content as plain values, for example for JSON. Missing numbers are None."""
         content = {
             "name": self.name,
             **self.evaluation.to_dict(),
@@ -64,10 +64,10 @@ def summarize(
     Parameters
     ----------
     runs : Runs
-        Runs of `read`.
+        Runs that `read` returned.
     risk : float, optional
-        Largest share of wrong answers. If you pass a risk, each task gets the lowest confidence
-        threshold that keeps this risk, with 90% confidence.
+        Maximum accepted share of wrong answers among the given answers. If you pass a risk, each
+        task gets the lowest confidence threshold that keeps this risk, with 90% confidence.
     level : float, default 0.95
         Joint level of the intervals of all tasks.
     name : str

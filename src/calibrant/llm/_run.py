@@ -30,20 +30,21 @@ class Run:
     options : OptionScores or None
         Log-probabilities of the options of multiple-choice questions.
     labels : ndarray of int, shape (n,), or None
-        Position of the right option. If several options are right, the position of the right option
-        with the highest score.
+        Position of the right option. If several options are right, this is the position of the
+        right option with the highest score.
     features : dict of name -> ndarray of shape (n,)
-        Other numbers of the answers, such as ``"mean_logprob"``. Unknown numbers are NaN.
+        Additional numeric features of the answers, such as ``"mean_logprob"``. Missing values are
+        NaN.
     groups : ndarray of int, shape (n,), or None
         Question of each row, if questions were answered several times.
     n_missing : int
         Number of answers without a confidence, which the arrays do not contain.
     skipped : dict of reason -> int
-        Lines that were not used, and rows that were used with a note.
+        Numbers of lines that were not used, and of rows that were used with a note, by reason.
     figures : dict of name -> float
-        Figures that the tool stored or would compute from these rows, under the names of the tool.
+        Metrics that the tool stored or would compute from these rows, under the names of the tool.
     path : str
-        The file of the run.
+        Path of the file that contains the run.
 
     See Also
     --------
@@ -67,7 +68,10 @@ class Run:
         return len(self.correct)
 
     def __getitem__(self, rows: Any) -> Run:
-        """Select rows by a slice, a mask or row numbers. Counts and figures are left out."""
+        """Select rows by a slice, a mask or row numbers.
+
+        The result has no ``n_missing`` and no ``figures``.
+        """
         return replace(
             self,
             correct=self.correct[rows],

@@ -38,7 +38,7 @@ def parse_confidence(text: str | float | None, *, percent: bool = False) -> floa
     Returns
     -------
     float or None
-        None for anything that is not in the table below, and for numbers out of range.
+        None for text that is not in the table below, and for numbers out of range.
 
     See Also
     --------

@@ -1,6 +1,6 @@
 """CSV, JSON-lines and Parquet tables with the columns ``confidence`` and ``correct``.
 
-An optional column ``task`` makes one run per task. Other numeric columns become features.
+If there is a column ``task``, each task becomes one run. Other numeric columns become features.
 """
 
 from __future__ import annotations
@@ -133,7 +133,10 @@ def _outcome(value: Any, place: str) -> bool:
 
 
 def _confidence(value: Any, place: str, *, percent: bool) -> float | None:
-    """Parse a confidence, or return None if it is missing. Raise if it is not a probability."""
+    """Parse a confidence.
+
+    Return None for a missing confidence, and raise if it is not a probability.
+    """
     text = "" if value is None else str(value).strip()
     if text.lower() in _MISSING:
         return None

@@ -22,17 +22,17 @@ class AnswerThreshold(AsText):
     Attributes
     ----------
     threshold : float or None
-        Give answers with a confidence above this threshold. None if no answer can be given, and
-        -inf if all answers can be given.
+        Give answers with a confidence above this threshold. The threshold is None if no answer can
+        be given, and -inf if all answers can be given.
     risk : float
-        Largest share of wrong answers among those that are given.
+        Maximum share of wrong answers among the given answers.
     delta : float
-        Largest probability, over the draw of the rows, that the share of wrong answers exceeds the
+        Maximum probability, over the draw of the rows, that the share of wrong answers exceeds the
         risk.
     coverage : float
         Share of the rows that are answered.
     n_samples : int
-        Number of independent rows that prove the threshold.
+        Number of independent rows in the proof of the threshold.
 
     See Also
     --------
@@ -46,7 +46,10 @@ class AnswerThreshold(AsText):
     n_samples: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values. A threshold of -inf becomes 0."""
+        """Return the fields as plain values, for example for JSON.
+
+        A threshold of -inf becomes 0.
+        """
         values = asdict(self)
         values["threshold"] = None if self.threshold is None else max(self.threshold, 0.0)
         return values
@@ -77,7 +80,7 @@ def find_answer_threshold(run: Run, risk: float, delta: float = DELTA) -> Answer
     run : Run
         Answers with confidences, which were not used to fit a calibrator.
     risk : float
-        Largest share of wrong answers.
+        Maximum accepted share of wrong answers among the given answers.
     delta : float, default 0.1
         Probability that the guarantee fails.
 
@@ -92,7 +95,8 @@ def find_answer_threshold(run: Run, risk: float, delta: float = DELTA) -> Answer
     Notes
     -----
     The proof of `calibrant.decisions.SelectiveClassifier` holds for every distribution of
-    independent questions. If a question was answered several times, one random answer counts.
+    independent questions. If a question was answered several times, the function uses one random
+    answer.
     """
     # Imported here, because only thresholds need this subpackage.
     from calibrant.decisions._threshold import find_threshold

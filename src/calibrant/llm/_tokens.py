@@ -15,7 +15,7 @@ _SMALLEST_REST = 1e-12
 
 
 class LetterScores(NamedTuple):
-    """Log-probabilities of the option letters, and whether some of them were not listed."""
+    """Log-probabilities of the option letters, and whether some letters were not listed."""
 
     scores: list[float]
     has_unlisted: bool
@@ -38,9 +38,10 @@ def letter_scores(
 ) -> LetterScores | None:
     """Return log-probabilities of the option letters, at the last token that is such a letter.
 
-    Tokens that are equal to a letter up to spaces are added up. A letter that is not among the top
-    tokens gets an equal share of the rest, and at most the smallest listed log-probability. None
-    if the answer has no such token, or if alternatives were not stored.
+    Tokens that are equal to a letter up to spaces are added up. Letters that are not among the top
+    tokens share the remaining probability equally, but each gets at most the smallest listed
+    probability. The result is None if the answer contains no such token or if alternatives were not
+    stored.
     """
     letters = LETTERS[:n_options]
     for entry in reversed(entries):

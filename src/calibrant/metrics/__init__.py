@@ -3,8 +3,8 @@
 Metrics are functions ``(y_true, y_prob, *, ...)`` that return a float. `evaluate` computes the
 common metrics in one pass. `evaluate_answers` evaluates stated confidences, and `MetricAccumulator`
 evaluates data in batches. `flatten_predictions` and `map_scores` prepare images and sequences.
-`TopScores` contains the top m of many classes, and `OptionScores` contains questions with different
-numbers of options.
+`TopScores` contains only the top m classes of each row, and `OptionScores` contains questions with
+different numbers of options.
 """
 
 from calibrant._data.top_scores import TopScores

@@ -56,7 +56,7 @@ class Evaluation:
     log_loss : float
         Mean negative log-probability of the true class, in nats. Lower is better.
     brier_score : float
-        Mean squared error, summed over classes, between 0 and 2. For two classes, this score is
+        Mean squared error, summed over classes, between 0 and 2. For binary problems, this score is
         twice the usual binary Brier score. Lower is better.
     conf_ece, cw_ece, tl_ece : float
         Binned calibration errors of the confidence, of each class, and of the confidence per
@@ -65,8 +65,8 @@ class Evaluation:
     mce : float
         Maximum calibration error (MCE) over the bins of ``conf_ece``. Lower is better.
     ks : float or None
-        Kolmogorov-Smirnov error of the confidence. Lower is better. None if there were more rows
-        than ``keep_top`` of the `MetricAccumulator`.
+        Kolmogorov-Smirnov error of the confidence. Lower is better. The value is None if there were
+        more rows than ``keep_top`` of the `MetricAccumulator`.
     confidence_on_errors : float
         Mean confidence on incorrect predictions. This mean is also positive for calibrated models.
         To find out whether a model is overconfident, compare its mean confidence with its accuracy.
@@ -239,7 +239,10 @@ class MetricAccumulator:
                 self._sums = self._sums + sums
 
     def merge(self, other: MetricAccumulator) -> MetricAccumulator:
-        """Add the rows of another accumulator and return self. Their ``inputs`` may differ."""
+        """Add the rows of another accumulator and return self.
+
+        The two accumulators may have different ``inputs``.
+        """
         if other.n_bins != self.n_bins:
             raise ValueError(
                 f"Only accumulators with the same n_bins can be merged, got {self.n_bins} and "
@@ -403,5 +406,5 @@ def _as_list(classes: LabelsLike | None) -> list[Any] | None:
 
 
 def _whole(value: float) -> float:
-    """Convert a sum of weights to an int if it is a whole number."""
+    """Convert a sum of weights to an int if the sum is a whole number."""
     return int(value) if value == int(value) else value

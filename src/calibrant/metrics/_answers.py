@@ -85,7 +85,7 @@ class AnswerEvaluation:
 
     @property
     def is_binary(self) -> bool:
-        """Always False, because the gap is about the confidence, as for several classes."""
+        """Always False, because the gap refers to the confidence, as for multiclass problems."""
         return False
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,11 +161,11 @@ def evaluate_answers(
 ) -> AnswerEvaluation | GroupedEvaluation:
     """Evaluate stated confidences of answers that are marked as correct or incorrect.
 
-    Use this function for language models that state a confidence, for detectors and for human
-    forecasts. Each row has one number, the probability that its own answer is correct. Do not pass
-    confidences to `evaluate`, which expects probabilities of classes. `evaluate` would treat an
-    incorrect answer with confidence 0.3 as a correct prediction with confidence 0.7. `evaluate`
-    warns if the labels are booleans.
+    Use this function for language models that state a confidence, for object detectors and for
+    human forecasts. Each row has one number, which is the probability that the answer of the row is
+    correct. Do not pass confidences to `evaluate`, which expects probabilities of classes.
+    `evaluate` would treat an incorrect answer with confidence 0.3 as a correct prediction with
+    confidence 0.7. `evaluate` warns if the labels are booleans.
 
     Parameters
     ----------
@@ -176,8 +176,8 @@ def evaluate_answers(
     n_bins : int
         Number of equal-width bins of the binned errors.
     sample_weight : weights of shape (n,), optional
-        Row weights. Their scale does not matter. Intervals use the effective number of rows,
-        ``w.sum() ** 2 / (w ** 2).sum()``.
+        Row weights. The scale of the weights does not matter. Intervals use the effective number of
+        rows, ``w.sum() ** 2 / (w ** 2).sum()``.
     by : groups of shape (n,), or dict or data frame of such columns, optional
         Columns that define groups. Each group is evaluated, and the intervals hold jointly for all
         groups.
@@ -187,7 +187,7 @@ def evaluate_answers(
     Returns
     -------
     AnswerEvaluation or GroupedEvaluation
-        `GroupedEvaluation` if ``by`` is passed.
+        The result is a `GroupedEvaluation` if ``by`` is passed.
 
     See Also
     --------

@@ -28,8 +28,8 @@ def expected_calibration_error(
     r"""Compute the binned calibration error (ECE) or a variant of it.
 
     The error compares mean predicted probability and observed frequency in bins of similar scores.
-    Lower is better, and 0 means that both agree in every bin. The options also give the maximum
-    calibration error (MCE) and class-wise, adaptive and debiased errors.
+    Lower is better, and 0 means that probability and frequency agree in every bin. The options also
+    give the maximum calibration error (MCE) and class-wise, adaptive and debiased errors.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def expected_calibration_error(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem. For
         class-wise types of calibration, rows need not sum to one. If ``y_pred`` is passed, pass the
-        probabilities of these labels.
+        probabilities of the labels in ``y_pred``.
     notion : str or Notion, default "confidence"
         Type of calibration, see `calibrant.notions`.
     n_bins : int, default 15
@@ -59,8 +59,8 @@ def expected_calibration_error(
     aggregate : {"mean", "sum", "bin"}, default "mean"
         "sum" adds the errors of the classes or ranks instead of averaging them (class-wise tables
         of Kull 2019). "bin" first averages the gaps of a bin over its claims, weighted by rows.
-        With ``norm=inf``, "bin" is the TL-MCE that Gupta & Ramdas 2022 report. "mean" is then the
-        largest gap of any bin and claim (their eq. 17).
+        With ``norm=inf``, "bin" is the TL-MCE that Gupta & Ramdas 2022 report, and "mean" is the
+        largest gap of any bin and claim (eq. 17 of the same paper).
     y_pred : array-like of shape (n,) or (n, k), optional
         Reported labels, to evaluate the output of ``predict_top``. ``y_prob`` then has the shape of
         ``y_pred``.
@@ -94,10 +94,10 @@ def expected_calibration_error(
     have equal weights :math:`v_c`. Claims that split the same rows by label are weighted by their
     share of the rows. The weights sum to one.
 
-    The plug-in error is biased upward. For a perfectly calibrated model, it is about ``sum_b w_b
-    sqrt(2 p_b (1 - p_b) / (pi n_b))``, at most ``0.4 sqrt(n_bins / n)``, with p_b the frequency and
-    n_b the rows of a bin. The error summarizes a reliability diagram. Do not use it to choose a
-    model, because coarse bins hide errors.
+    The plug-in error is biased upward. For a perfectly calibrated model, the error is about ``sum_b
+    w_b sqrt(2 p_b (1 - p_b) / (pi n_b))``, with p_b the frequency and n_b the rows of a bin. This
+    value is at most ``0.4 sqrt(n_bins / n)``. The error summarizes a reliability diagram. Do not
+    use the error to choose a model, because coarse bins hide errors.
 
     The time is O(n K). Uniform bins need O(block) memory. "quantile" and "unique" sort one claim at
     a time.
@@ -134,7 +134,7 @@ def calibration_curve(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> BinTable:
-    """Compute mean score and observed frequency per bin, the numbers of a reliability diagram.
+    """Compute mean score and observed frequency per bin, as shown in a reliability diagram.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class ConfidenceSums:
 
     @property
     def n_effective(self) -> float:
-        """Effective number of rows (Kish)."""
+        """Effective number of rows (Kish's formula)."""
         return self.weight**2 / self.weight_square
 
     @property
@@ -199,7 +199,8 @@ def sharpness(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        True labels. Labels do not affect the result, but all metrics have the same arguments.
+        True labels. The result does not depend on ``y_true``, which is accepted because all metrics
+        have the same arguments.
     y_prob, inputs, sample_weight, classes
         As in `confidence_on_errors`.
 
@@ -215,9 +216,9 @@ def sharpness(
 
     Notes
     -----
-    The metric is the variance of the confidence (n - 1 in the denominator) times :math:`4 K^2 / (K
-    - 1)^2`. With this factor, the maximum is n / (n - 1). A model reaches the maximum if its
-    confidence is 1 on half of the rows and 1 / K on the other half.
+    The metric is the variance of the confidence (n - 1 in the denominator) times
+    :math:`4 K^2 / (K - 1)^2`. With this factor, the maximum is n / (n - 1). A model reaches the
+    maximum if its confidence is 1 for half of the rows and 1 / K for the other half.
 
     References
     ----------

@@ -29,8 +29,8 @@ def cutoff_calibration_error(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
-        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
-        of `expected_calibration_error`.
+        Type of calibration, see `calibrant.notions`. Errors of several claims are averaged with the
+        weights of `expected_calibration_error`.
     sample_weight : array-like of shape (n,), optional
         Row weights.
     classes : array-like of labels, optional
@@ -74,6 +74,6 @@ def cutoff_calibration_error(
 
 
 def claim_cutoff(claim: Claim) -> float:
-    """Compute the cutoff error of one claim, the range of a graph that begins at zero."""
+    """Compute the cutoff error of one claim, the range of a cumulative graph from zero."""
     ends = [(part.excess.min(), part.excess.max()) for part in path_parts(claim)]
     return float(max(0.0, *(high for _, high in ends)) - min(0.0, *(low for low, _ in ends)))

@@ -34,7 +34,7 @@ def decision_cost(
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     cost : array-like of shape (K, A), optional
         Cost of each action (column) for each true class (row). By default, an action predicts a
-        class. A correct prediction costs 0, and an incorrect one costs 1.
+        class. A correct prediction costs 0, and an incorrect prediction costs 1.
     abstain : float or array-like of shape (K,), optional
         Cost of an abstention, which is added as the last action. Pass one cost, or one cost per
         true class.
@@ -80,7 +80,10 @@ def decision_cost(
 
 
 def full_costs(cost: Any, n_classes: int, abstain: Any = None) -> FloatArray:
-    """Return checked costs with the abstention as the last action. If None, errors cost 1."""
+    """Return checked costs with the abstention as the last action.
+
+    If ``costs`` is None, errors cost 1.
+    """
     errors = 1.0 - np.eye(n_classes)
     costs = errors if cost is None else check_costs(cost, n_classes)
     return add_abstention(costs, abstain)

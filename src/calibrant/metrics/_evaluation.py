@@ -95,7 +95,7 @@ def evaluate(
     n_bins : int, default 15
         Number of equal-width bins of the binned errors.
     sample_weight : array-like of shape (n,), optional
-        Row weights. Intervals of ``by`` use the effective number of rows (Kish).
+        Row weights. Intervals of groups use the effective number of rows (Kish).
     classes : array-like of labels, optional
         Labels of the columns. By default, integer labels are column numbers. Text labels are
         matched to the column names of a data frame, or to the columns of an array in sorted order.
@@ -103,16 +103,17 @@ def evaluate(
         Whether to divide rows of probabilities by their sum, even if the sum is far from one. Rows
         whose sum differs from one by rounding are always accepted, with a warning.
     by : array-like of shape (n,), dict or data frame, optional
-        One or several columns that define groups of rows. Every combination of values is a group.
-        Each group is evaluated with intervals of its accuracy and of its mean confidence minus
-        accuracy. The intervals hold jointly for all groups. A test compares the calibration of all
-        groups. The result names groups with too few rows. To group by month, pass
+        One column or several columns that define groups of rows. Every combination of values is a
+        group. Each group is evaluated with intervals of its accuracy and of its mean confidence
+        minus accuracy. The intervals hold jointly for all groups. A test compares the calibration
+        of all groups. The result lists groups with too few rows. To group by month, pass
         ``by=dates.astype("datetime64[M]")``. For chunked scores, pass arrays, or dask columns with
         the same chunks. The KS error of chunked scores is not computed.
     level : float, default 0.95
-        Joint confidence level of the intervals of ``by``.
+        Joint confidence level of the intervals of all groups in ``by``.
     min_rows : float, default 0
-        Groups with fewer rows are not shown, for example because their figures are confidential.
+        Minimum number of rows of a group. Smaller groups are not shown, for example because figures
+        of small groups are confidential.
 
     Returns
     -------

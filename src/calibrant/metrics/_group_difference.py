@@ -51,7 +51,7 @@ _FOLDS = 5
 
 
 class GroupDifference(NamedTuple):
-    """The test of the null hypothesis that no group differs.
+    """Test of the null hypothesis that all groups have the same calibration function.
 
     Attributes
     ----------

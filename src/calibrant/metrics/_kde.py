@@ -45,10 +45,10 @@ def kde_calibration_error(
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem. For
         class-wise types of calibration, rows need not sum to one.
     notion : str or Notion, default "confidence"
-        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
-        of `expected_calibration_error`.
+        Type of calibration, see `calibrant.notions`. Errors of several claims are averaged with the
+        weights of `expected_calibration_error`.
     bandwidth : float, optional
-        Standard deviation of the triweight kernel, at most 0.2. By default :math:`\hat\sigma
+        Standard deviation of the triweight kernel, at most 0.2. The default is :math:`\hat\sigma
         (2n)^{-1/5}`, as in the code of the authors. :math:`\hat\sigma` is the standard deviation of
         the scores with outcome 1. If these scores are all equal, the standard deviation of all
         scores is used.
@@ -68,7 +68,7 @@ def kde_calibration_error(
 
     See Also
     --------
-    smooth_calibration_error : Error without bins whose bandwidth needs no choice.
+    smooth_calibration_error : Error without bins, with an automatic bandwidth.
     expected_calibration_error : Binned calibration error.
 
     Notes
@@ -129,7 +129,7 @@ def _default_bandwidth(claim: Claim) -> float:
 
 
 def _deviation(claim: Claim, *, of_hits: bool) -> float:
-    """Return the standard deviation of the scores, or 0.0 if they are equal or there are none."""
+    """Return the standard deviation of the scores, or 0.0 for equal scores and for no scores."""
 
     def moments(rows: slice) -> tuple[float, float]:
         weight = claim.weight[rows] * claim.outcome[rows] if of_hits else claim.weight[rows]

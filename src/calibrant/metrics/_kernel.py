@@ -41,7 +41,7 @@ def kernel_calibration_error(
 ) -> float:
     r"""Compute the squared kernel calibration error (SKCE), without bins.
 
-    By default, the error is about the whole probability vector. The expected error is zero if and
+    By default, the error refers to the whole probability vector. The expected error is zero if and
     only if the model is calibrated, and positive otherwise. Lower is better, but the unbiased
     estimate of a calibrated model is negative more than half of the time.
 
@@ -56,9 +56,9 @@ def kernel_calibration_error(
         Type of calibration: "canonical" (the whole vector) or a binary type, see
         `calibrant.notions`.
     bandwidth : float, optional
-        Bandwidth :math:`\gamma` in units of total variation. By default, the median distance
-        between at most 1,000 distinct predictions, evenly spaced in sorted order. The default
-        depends only on the predictions, not on the labels.
+        Bandwidth :math:`\gamma` in units of total variation. The default is the median distance
+        between at most 1,000 distinct predictions, which are evenly spaced in sorted order. The
+        default depends only on the predictions, not on the labels.
     estimator : {"unbiased", "biased"}, default "unbiased"
         "unbiased" averages over all pairs of different rows. "biased" divides the sum over all
         pairs, including each row with itself, by n squared. With ``notion="confidence"``, "biased"
@@ -92,7 +92,7 @@ def kernel_calibration_error(
     .. math:: \frac{1}{n(n-1)} \sum_{i \ne j} k(p_i, p_j) \langle r_i, r_j \rangle .
 
     For binary claims, the score :math:`f_i` replaces :math:`p_i`, with :math:`k = \exp(-|f - f'| /
-    \gamma)` and :math:`r_i = o_i - f_i`. Several claims are averaged with the weights of
+    \gamma)` and :math:`r_i = o_i - f_i`. Errors of several claims are averaged with the weights of
     `expected_calibration_error`.
 
     Binary types of calibration take O(n log n) time per claim, because the kernel factorizes along
@@ -213,7 +213,7 @@ class Residuals:
         return self.without_self(pairs)
 
     def without_self(self, pairs: FloatArray | float) -> float:
-        """Return the unbiased estimate from sums over all pairs, by removing each row with itself.
+        """Return the unbiased estimate, without the pairs of a row with itself.
 
         A weight is a number of copies. Two copies of a row form a pair, but a copy does not form a
         pair with itself.

@@ -41,8 +41,8 @@ def calibration_slope(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
-        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
-        of `expected_calibration_error`.
+        Type of calibration, see `calibrant.notions`. Slopes of several claims are averaged with the
+        weights of `expected_calibration_error`.
     sample_weight : array-like of shape (n,), optional
         Row weights.
     classes : array-like of labels, optional
@@ -135,7 +135,7 @@ def calibration_intercept(
 
 
 class Line(NamedTuple):
-    """Slope and intercept of outcomes on log-odds, or NaN if the data do not determine them."""
+    """Slope and intercept of outcomes on log-odds, or NaN if the data do not determine the line."""
 
     slope: float
     intercept: float
@@ -169,7 +169,7 @@ def shift_at(claim: Claim, z: float, squares: FloatArray | None = None) -> float
     .. math:: \sum_i w_i (o_i - \sigma(a + \text{logit} f_i)) = z \sqrt{\sum_i w_i^2
         \sigma_i (1 - \sigma_i)} .
 
-    z = 0 is the maximum-likelihood fit. Two values of z determine the ends of an interval.
+    z = 0 gives the maximum-likelihood fit. Two values of z determine the ends of an interval.
     ``squares`` are the squared weights, which are not needed for z = 0.
     """
     odds = log_odds(claim.score)

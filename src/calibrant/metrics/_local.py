@@ -41,8 +41,8 @@ def integrated_calibration_index(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
-        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
-        of `expected_calibration_error`.
+        Type of calibration, see `calibrant.notions`. Errors of several claims are averaged with the
+        weights of `expected_calibration_error`.
     span : float, default 0.75
         Share of the rows that is used for each point of the curve.
     sample_weight : array-like of shape (n,), optional
@@ -67,9 +67,9 @@ def integrated_calibration_index(
     .. math:: \frac1n \sum_i |f_i - \hat o(f_i)|
 
     with :math:`\hat o` a local quadratic regression of the outcome on the score, clipped to [0, 1]
-    (loess: each point uses the nearest share ``span`` of the rows with tricube weights). The loess
-    function of R interpolates its curve in another way, so values agree to about two digits. The
-    curve is fitted at 101 scores, which costs O(n log n + 101 n) per claim.
+    (loess). Each point uses the share ``span`` of the rows with the nearest scores, with tricube
+    weights. The loess function of R interpolates its curve in another way, so values agree to about
+    two digits. The curve is fitted at 101 scores, which costs O(n log n + 101 n) per claim.
 
     References
     ----------
@@ -209,7 +209,10 @@ def _reach(score: FloatArray, before: FloatArray, x: float, span: float) -> floa
 
 
 def _fit_point(rows: _Ordered, x: float, reach: float) -> float:
-    """Fit a local quadratic regression at one score. If it is not unique, it has minimum norm."""
+    """Fit a local quadratic regression at one score.
+
+    If several solutions are optimal, the solution with minimum norm is used.
+    """
     if reach == 0:  # tied scores fill the whole span
         ties = rows.between(x, x)
         return float(np.average(ties.outcome, weights=ties.weight))

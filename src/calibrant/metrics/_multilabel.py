@@ -74,7 +74,7 @@ class MultilabelEvaluation:
     labels: tuple[LabelEvaluation, ...]
 
     def __getitem__(self, name: Any) -> LabelEvaluation:
-        """Return a label by its name."""
+        """Return the metrics of a label by its name."""
         for label in self.labels:
             if label.name == str(name):
                 return label
@@ -100,11 +100,11 @@ class MultilabelEvaluation:
 
     @property
     def cw_ece(self) -> float:
-        """Mean ECE of the labels, the class-wise ECE."""
+        """Mean ECE of the labels (class-wise ECE)."""
         return self._mean("ece")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as plain numbers and text."""
+        """Return the metrics as plain numbers and strings, for example for JSON."""
         means = ("accuracy", "log_loss", "brier_score", "cw_ece")
         return {
             "n_samples": self.n_samples,

@@ -36,7 +36,8 @@ def net_benefit(
         Thresholds t of at least 0 and below 1.
     notion : str or Notion, default "class-1"
         Binary event, see `calibrant.notions`. "class-<k>" is the class in column k, or with the
-        label k. Several claims are averaged with the weights of `expected_calibration_error`.
+        label k. Net benefits of several claims are averaged with the weights of
+        `expected_calibration_error`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional

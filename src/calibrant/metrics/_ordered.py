@@ -47,9 +47,9 @@ def ranked_probability_score(
     .. math:: \frac{1}{n (K-1)} \sum_i \sum_{k=0}^{K-2} \big(P_{ik} - 1[y_i \le k]\big)^2, \quad
         P_{ik} = \sum_{l \le k} p_{il} .
 
-    The score equals ``brier_score(notion="cumulative")``. With two classes, the score is the usual
-    binary Brier score. Definitions without the division by K - 1 are K - 1 times as large. The cost
-    is O(n K).
+    The score equals ``brier_score(notion="cumulative")``. For binary problems, the score is the
+    usual binary Brier score. Without the division by K - 1, as in some definitions, scores are K -
+    1 times as large. The cost is O(n K).
 
     References
     ----------

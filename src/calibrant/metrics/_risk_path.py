@@ -69,7 +69,7 @@ def path_of(
     classes: LabelsLike | None,
     inputs: str,
 ) -> RiskPath:
-    """Check the arguments of a user and return the path of the rows.
+    """Check the arguments that the user passed, and return the path of the rows.
 
     The areas depend on the number of rows, so weights are scaled to the effective number of rows.
     """

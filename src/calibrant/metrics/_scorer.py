@@ -64,8 +64,8 @@ def scorer(metric: MetricLike, **options: Any) -> Scorer:
     metric : str, callable or Metric
         Name of a metric, or a function of column numbers and probabilities. Lower values of a
         function are better. If higher values are better, pass a `Metric` with
-        ``greater_is_better=True``. The function receives ``sample_weight`` if you pass weights to
-        the scorer.
+        ``greater_is_better=True``. A metric function receives ``sample_weight`` if you pass weights
+        to the scorer.
     **options
         Options of the metric.
 

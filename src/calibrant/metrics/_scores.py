@@ -40,8 +40,8 @@ def log_loss(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     eps : float, default 1e-12
-        Probabilities of the true class are at least eps, so a probability of 0 does not make the
-        mean infinite. With the default, a probability of 0 costs 27.6 nats.
+        Probabilities of the true class below ``eps`` are raised to ``eps``, so a probability of 0
+        does not make the mean infinite. With the default, a probability of 0 costs 27.6 nats.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional

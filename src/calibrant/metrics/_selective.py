@@ -25,9 +25,9 @@ def aurc(
 ) -> float:
     r"""Compute the area under the risk-coverage curve (AURC).
 
-    The curve shows the error rate among the most confident predictions (risk) against their share
-    of all rows (coverage). Use the area to compare models or scores for abstention. Lower is
-    better.
+    The curve shows the error rate among the most confident predictions (risk) against the share of
+    these predictions among all rows (coverage). Use the area to compare models or scores for
+    abstention. Lower is better.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def aurc(
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional
-        Row weights. Only their ratios matter, and n is the effective number of rows.
+        Row weights. Only ratios of weights matter, and n is the effective number of rows.
     classes : array-like of labels, optional
         Labels of the columns.
 
@@ -104,9 +104,11 @@ def _area(path: RiskPath, convention: str) -> float:
 def _mean_risk(path: RiskPath) -> float:
     r"""Compute the mean of :math:`E_m / m` over all ranks.
 
-    A block of c rows and e errors begins after M rows and E errors. With r = e / c, its sum is
+    A block of c rows and e errors begins after M rows and E errors. With r = e / c, the sum over
+    the block is
     :math:`\sum_{j=1}^{c} \frac{E + r j}{M + j} = e + (E - r M)(H_{M+c} - H_M)`, where H are
-    harmonic numbers. The digamma function extends them to weights that are not integers.
+    harmonic numbers. The digamma function extends harmonic numbers to weights that are not
+    integers.
     """
     rows, errors = (np.append(0.0, column[:-1]) for column in (path.rows, path.errors))
     count, wrong = path.rows - rows, path.errors - errors
@@ -195,7 +197,8 @@ def coverage_at_risk(
     Returns
     -------
     float
-        The share, between 0 and 1. The share is 0 if no threshold has this error rate.
+        The share, between 0 and 1. The share is 0 if no threshold has an error rate of at most
+        ``risk``.
 
     See Also
     --------

@@ -47,8 +47,8 @@ def smooth_calibration_error(
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem. For
         class-wise types of calibration, rows need not sum to one.
     notion : str or Notion, default "confidence"
-        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
-        of `expected_calibration_error`.
+        Type of calibration, see `calibrant.notions`. Errors of several claims are averaged with the
+        weights of `expected_calibration_error`.
     bandwidth : float, optional
         Use this :math:`\sigma` instead of the automatic choice.
     inputs : {"proba", "logits"}, default "proba"

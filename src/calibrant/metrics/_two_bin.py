@@ -31,8 +31,8 @@ def averaged_two_bin_error(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "class-wise"
-        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
-        of `expected_calibration_error`.
+        Type of calibration, see `calibrant.notions`. Errors of several claims are averaged with the
+        weights of `expected_calibration_error`.
     sample_weight : array-like of shape (n,), optional
         Row weights.
     classes : array-like of labels, optional

@@ -87,7 +87,7 @@ class GroupEvaluation:
         return "too few rows" if self.is_small else "no gap detected"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as plain values."""
+        """Return the results as plain values, for example for JSON."""
         return {
             "group": self.name,
             **self.evaluation.to_dict(),
@@ -185,7 +185,7 @@ class GroupedEvaluation:
         return tuple(group.name for group in self if group.gap_low > 0 or group.gap_high < 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as plain values."""
+        """Return the results as plain values, for example for JSON."""
         return {
             "by": list(self.by),
             "level": self.level,

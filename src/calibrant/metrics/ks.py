@@ -42,9 +42,9 @@ def ks_error(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     notion : str or Notion, default "confidence"
-        Type of calibration, see `calibrant.notions`. Several claims are averaged with the weights
-        of `expected_calibration_error`. "rank-2" and "within-top-2" give the top-2 and within-top-2
-        errors of the paper.
+        Type of calibration, see `calibrant.notions`. Errors of several claims are averaged with the
+        weights of `expected_calibration_error`. "rank-2" and "within-top-2" give the top-2 and
+        within-top-2 errors of the paper.
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional

@@ -8,8 +8,8 @@ cell differ by less than
 .. math:: 1.01\, h\, (s + a)(1 - s + a), \qquad h = 27.7 / N,
 
 which is at most 0.0009 for the 8,192 cells per claim that are used for up to 6 claims. All rows of
-a cell get its mean score. Cumulative scores and outcomes at the end of a cell are therefore exact.
-Within a cell, the error is at most the share of the rows in the cell.
+a cell get the mean score of the cell. Cumulative scores and outcomes at the end of a cell are
+therefore exact. Within a cell, the error is at most the share of the rows in the cell.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
     Parameters
     ----------
     average_ranks : array of shape (m,)
-        Average rank of each method. 1 is best.
+        Average rank of each method. Rank 1 is best.
     names : sequence of str
         Names of the methods.
     critical_difference : float

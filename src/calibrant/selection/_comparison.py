@@ -136,7 +136,7 @@ class Comparison(ShortRepr):
         return pandas.DataFrame(list(self._records())).set_index(["dataset", "method"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all values as plain values."""
+        """Return the results as plain values, for example for JSON."""
         return {
             "datasets": list(self.datasets),
             "methods": list(self.methods),

@@ -243,9 +243,9 @@ class GroupCalibration(Calibrator):
         groups : array-like of shape (n_samples,), optional
             Rows that stay in one fold, such as rows of one patient. These groups have no effects.
         by : array-like of shape (n_samples,), dict or data frame, optional
-            One or several columns that define groups of rows. The effects of several columns are
-            added. For chunked scores, pass dask columns with the same chunks, or arrays. Without
-            ``by``, only the pooled calibrator is fitted.
+            One column or several columns that define groups of rows. The effects of several columns
+            are added. For chunked scores, pass dask columns with the same chunks, or arrays.
+            Without ``by``, only the pooled calibrator is fitted.
         verbose : bool
             Whether to print the number of passes over the scores, for chunked scores.
 
