@@ -18,8 +18,8 @@ TESTS = ROOT / "tests" / "promises"
 
 HEAD = """# Tested behavior
 
-Each line is the name of a test in `tests/promises`. Most of these tests cover a wrong result
-without a warning, which a reviewer found. Three rules follow from the findings: ambiguous input
+Each line is the name of a test in `tests/promises`. Most of these tests cover wrong results that
+reviewers found and that caused no warning. Three rules follow from the findings: ambiguous input
 raises an error, unknown quantities are not reported, and corrected input causes a warning.
 `.ci/run slow` also runs the tests that are marked *slow*, such as simulations.
 `tools/write_promises.py` writes this page.
