@@ -35,8 +35,8 @@ The calls use these variables, which have 600 rows or 600 pixels:
 
 | name | three classes |
 |---|---|
-| `y`, `text`, `series` | labels as column indices, as the names "low", "mid" and "high", and as a Series of names |
-| `p`, `z`, `frame` | probabilities, logits, and a data frame of probabilities with a column per class name |
+| `y`, `text`, `series` | column indices, names ("low", "mid" and "high"), and a Series of names |
+| `p`, `z`, `frame` | probabilities, logits, and a data frame with one column per class |
 | `pixels`, `pixel_y` | probabilities and labels of 20 images (30 pixels, classes on axis 1) |
 
 | name | two classes |
