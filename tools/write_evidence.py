@@ -39,10 +39,8 @@ class Page:
     def _downloads(self) -> str:
         files = [name for record in self.records for name in csv_files(record)]
         links = ", ".join(f"[{name}](data/{name})" for name in files)
-        pages = ", ".join(f"`benchmarks/records/{record}.md`" for record in self.records)
-        return (
-            f"## Data\n\nAll tables are available as CSV files: {links}. The records are {pages}.\n"
-        )
+        pages = " and ".join(f"`benchmarks/records/{record}.md`" for record in self.records)
+        return f"## Data\n\nAll tables are available as CSV files: {links}. The results are recorded in {pages}.\n"
 
 
 PAGES: dict[str, Page] = {}
