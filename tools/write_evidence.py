@@ -40,7 +40,10 @@ class Page:
         files = [name for record in self.records for name in csv_files(record)]
         links = ", ".join(f"[{name}](data/{name})" for name in files)
         pages = " and ".join(f"`benchmarks/records/{record}.md`" for record in self.records)
-        return f"## Data\n\nAll tables are available as CSV files: {links}. The results are recorded in {pages}.\n"
+        return (
+            f"## Data\n\nAll tables are available as CSV files: {links}. The results are recorded in "
+            f"{pages}.\n"
+        )
 
 
 PAGES: dict[str, Page] = {}

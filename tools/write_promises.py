@@ -89,6 +89,7 @@ NAMES = {
     "in method": "in `method`",
     "auto calibration": "`AutoCalibration`",
     "of calibrant": "of Calibrant",
+    "rows per class the": "rows per class, the",
     "one line message": "one-line message",
     "one vs rest": "one-vs-rest",
     "reset and have": "reset, and have",

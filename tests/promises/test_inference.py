@@ -139,7 +139,7 @@ def test_histogram_binning_of_one_binary_event_has_a_guarantee():
         HistogramBinning(boundary="include").fit(score, y).guarantee()
 
 
-def test_the_guarantee_covers_predict_top_only_if_it_is_about_the_predicted_class():
+def test_the_guarantee_covers_predict_top_only_for_events_of_the_predicted_class():
     rng = np.random.default_rng(0)
     proba, y = rng.dirichlet(np.ones(3), 900), rng.integers(3, size=900)
     covers = {
