@@ -26,18 +26,18 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "development" / "bad-input
 
 HEAD = """# Bad inputs
 
-`tools/make_bad_inputs.py` writes this page. It runs each wrong call and the call that follows the
-advice of the message, and compares the result with that of valid data. An error stops the call. A
-*warning* (`calibrant.exceptions.DataWarning`) states what was assumed or repaired, and the call
+`tools/make_bad_inputs.py` writes this page. The script runs each wrong call and the corrected call,
+and compares the result with the result of valid data. An error stops the call. A *warning*
+(`calibrant.exceptions.DataWarning`) states what Calibrant assumed or repaired, and the call
 continues.
 
-The data are 600 rows.
+The calls use these variables, which have 600 rows or 600 pixels:
 
 | name | three classes |
 |---|---|
-| `y`, `text`, `series` | column indices, the names "low", "mid" and "high", a Series of names |
-| `p`, `z`, `frame` | probabilities, logits, a data frame of probabilities by name |
-| `pixels`, `pixel_y` | probabilities of 20 images (30 pixels, classes on axis 1), labels |
+| `y`, `text`, `series` | column indices, names ("low", "mid" and "high"), and a Series of names |
+| `p`, `z`, `frame` | probabilities, logits, and a data frame with one column per class |
+| `pixels`, `pixel_y` | probabilities and labels of 20 images (30 pixels, classes on axis 1) |
 
 | name | two classes |
 |---|---|

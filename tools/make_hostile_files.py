@@ -36,8 +36,8 @@ HEADER = "p_cat,p_dog,p_owl,y"
 FUZZED = """## Files with random changes
 
 `tools/fuzz_files.py` changes 20,000 valid files at random: bytes of all files, and values of JSON
-documents. A reader must accept a file or reject it as bad input. Another exception, a crash, 4 GB
-of memory or 30 seconds would be a failure.
+documents. A reader must accept a file or reject it as bad input. The last column counts other
+exceptions, crashes, and files that take more than 4 GB of memory or 30 seconds.
 
 | file | inputs | accepted | rejected | failed |
 | --- | --- | --- | --- | --- |
@@ -145,7 +145,7 @@ def archive(entries: dict[str, bytes], path: str = "x.npz") -> Callable[[], None
     return make
 
 
-def head(shape: tuple[int, ...], descr: str = "<f8") -> bytes:
+def array_header(shape: tuple[int, ...], descr: str = "<f8") -> bytes:
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         file, {"descr": descr, "fortran_order": False, "shape": shape}
@@ -158,7 +158,7 @@ def bomb() -> None:
         zipfile.ZipFile("x.npz", "w", zipfile.ZIP_DEFLATED) as file,
         file.open("probs.npy", "w", force_zip64=True) as entry,
     ):
-        entry.write(head((2**25, 2)))
+        entry.write(array_header((2**25, 2)))
         for _ in range(32):
             entry.write(bytes(2**24))
 
@@ -218,68 +218,74 @@ def _texts() -> Iterator[Case]:
     yield Case("zero bytes", lambda: write("x.csv", bytes(4096)), evaluate)
     yield Case("UTF-16", lambda: write("x.csv", table().encode("utf-16")), evaluate)
     yield Case("a label that is not valid UTF-8", csv(line="0.2,0.3,0.5,c\udcfft"), evaluate)
-    yield Case("a quote that does not end", csv(line='0.2,0.3,0.5,"cat'), evaluate)
-    yield Case("a row that is too short", csv(line="0.2,0.3"), evaluate)
-    yield Case("a row that is too long", csv(line="0.2,0.3,0.5,cat,dog"), evaluate)
+    yield Case("an unclosed quote", csv(line='0.2,0.3,0.5,"cat'), evaluate)
+    yield Case("a row with too few values", csv(line="0.2,0.3"), evaluate)
+    yield Case("a row with too many values", csv(line="0.2,0.3,0.5,cat,dog"), evaluate)
     for name, line in {
         "NaN": "nan,0.5,0.5,cat",
         "infinity": "inf,0.5,0.5,cat",
         "a negative probability": "-0.5,1.0,0.5,cat",
         "a probability above one": "1.5,0.0,0.0,cat",
         "a row that sums to 0.5": "0.1,0.1,0.3,cat",
-        "a word among the scores": "high,0.5,0.5,cat",
+        "text in a score column": "high,0.5,0.5,cat",
         "a missing score": ",0.5,0.5,cat",
         "an unknown label": "0.2,0.3,0.5,elk",
-        "a label that commands the terminal": "0.2,0.3,0.5,\x1b[2Jelk",
+        "a label with a terminal escape sequence": "0.2,0.3,0.5,\x1b[2Jelk",
     }.items():
         yield Case(name, csv(line=line), evaluate)
-    yield Case("a column twice", csv(header="p_cat,p_cat,p_owl,y"), evaluate)
+    yield Case("a duplicate column", csv(header="p_cat,p_cat,p_owl,y"), evaluate)
     yield Case(
         "an escape sequence in the header",
         csv(header="\x1b[2Ja,b,c,\x07d"),
         "evaluate x.csv --label e",
     )
     yield Case(
-        "a header that turns the direction", csv(header="a\u202e,b,c,d"), "evaluate x.csv --label e"
+        "a header with a right-to-left override",
+        csv(header="a\u202e,b,c,d"),
+        "evaluate x.csv --label e",
     )
-    yield Case("only an identifier", csv(header="p_cat,p_dog,p_owl,id"), evaluate)
-    yield Case("other classes than the labels", csv(header="p_0,p_1,p_2,y"), evaluate)
+    yield Case("an identifier in place of a label", csv(header="p_cat,p_dog,p_owl,id"), evaluate)
+    yield Case("score columns that do not match the labels", csv(header="p_0,p_1,p_2,y"), evaluate)
     yield Case("text as weights", csv(), "evaluate x.csv --label y --weight y")
     yield Case("semicolons", lambda: write("x.csv", table().replace(",", ";")), evaluate)
     yield Case(
         "one line of 20 MB", lambda: write("x.csv", HEADER + "\n" + "1" * 20_000_000), evaluate
     )
-    yield Case("a name of 1 MB", csv(header=f"{'p' * 10**6},b,c,y"), "evaluate x.csv --label q")
+    yield Case(
+        "a column name of 1 MB", csv(header=f"{'p' * 10**6},b,c,y"), "evaluate x.csv --label q"
+    )
     yield Case(
         "20,000 columns",
         lambda: write("x.csv", ",".join(f"c{k}" for k in range(20_000)) + "\n"),
         evaluate,
     )
     yield Case(
-        "10,001 labels",
+        "10,001 different labels",
         lambda: write("x.csv", "p_a,p_b,y\n" + "".join(f"0.5,0.5,k{k}\n" for k in range(10_001))),
         evaluate,
     )
 
 
 def _arguments() -> Iterator[Case]:
-    yield Case("no such file", lambda: None, "evaluate x.csv")
-    yield Case("a folder", lambda: os.mkdir("x.csv"), "evaluate x.csv")
-    yield Case("a link to itself", lambda: os.symlink("x.csv", "x.csv"), "evaluate x.csv")
-    yield Case("an unknown ending", lambda: write("x.pkl", b"\x80\x04."), "evaluate x.pkl")
-    yield Case("too few classes named", csv(), "evaluate x.csv --classes cat,dog")
-    yield Case("a class named twice", csv(), "evaluate x.csv --classes cat,cat,owl")
-    yield Case("the output is the input", csv(), "fit x.csv -m identity -o x.csv")
-    yield Case("no folder for the output", csv(), "fit x.csv -m identity -o no/m.json")
-    yield Case("the output is a folder", csv(), "fit x.csv -m identity -o .")
+    yield Case("a missing file", lambda: None, "evaluate x.csv")
+    yield Case("a folder in place of a file", lambda: os.mkdir("x.csv"), "evaluate x.csv")
+    yield Case("a symbolic link to itself", lambda: os.symlink("x.csv", "x.csv"), "evaluate x.csv")
+    yield Case("an unknown file extension", lambda: write("x.pkl", b"\x80\x04."), "evaluate x.pkl")
+    yield Case("too few names in --classes", csv(), "evaluate x.csv --classes cat,dog")
+    yield Case("a duplicate name in --classes", csv(), "evaluate x.csv --classes cat,cat,owl")
+    yield Case("an output that is the input", csv(), "fit x.csv -m identity -o x.csv")
+    yield Case("an output in a missing folder", csv(), "fit x.csv -m identity -o no/m.json")
+    yield Case("a folder as the output", csv(), "fit x.csv -m identity -o .")
     yield Case(
-        "an output of unknown ending", model(lambda d: None), "apply m.json x.csv -o out.xls"
+        "an output with an unknown file extension",
+        model(lambda d: None),
+        "apply m.json x.csv -o out.xls",
     )
-    yield Case("calibrated already", apply_before, "apply m.json y.csv -o z.csv")
+    yield Case("scores that are already calibrated", apply_before, "apply m.json y.csv -o z.csv")
     yield Case("an unknown method", csv(), "fit x.csv -m platypus -o m.json")
-    yield Case("the model is the data", csv(), "apply x.csv x.csv -o z.csv")
+    yield Case("a data file in place of the model", csv(), "apply x.csv x.csv -o z.csv")
     yield Case(
-        "columns of other classes",
+        "score columns of unknown classes",
         lambda: (model(lambda d: None)(), csv(header="p_bus,p_car,p_van,y")()),
         "apply m.json x.csv -o z.csv",
     )
@@ -287,53 +293,61 @@ def _arguments() -> Iterator[Case]:
 
 def _arrays() -> Iterator[Case]:
     proba, labels = rows()
-    yield Case("1 MB that promises 0.5 GB", bomb, "evaluate x.npz")
+    yield Case("0.5 MB that declare 0.5 GB", bomb, "evaluate x.npz")
     yield Case(
-        "a head that promises 8 GB", archive({"probs.npy": head((2**29, 2))}), "evaluate x.npz"
+        "a header that declares 8 GB",
+        archive({"probs.npy": array_header((2**29, 2))}),
+        "evaluate x.npz",
     )
     yield Case("pickled labels", savez(labels=np.array([{}] * 60, dtype=object)), "evaluate x.npz")
-    yield Case("no archive", lambda: write("x.npz", b"PK\x03\x04 no archive"), "evaluate x.npz")
     yield Case(
-        "an archive that is cut",
+        "a file that is not an archive",
+        lambda: write("x.npz", b"PK\x03\x04 no archive"),
+        "evaluate x.npz",
+    )
+    yield Case(
+        "a truncated archive",
         lambda: (savez()(), write("x.npz", Path("x.npz").read_bytes()[:900])),
         "evaluate x.npz",
     )
     yield Case(
-        "a path out of the archive",
-        archive({"../../probs.npy": head((2, 2)) + bytes(32)}),
+        "an entry whose path leaves the archive",
+        archive({"../../probs.npy": array_header((2, 2)) + bytes(32)}),
         "evaluate x.npz",
     )
     yield Case("no array of scores", savez(probs=None), "evaluate x.npz")
     yield Case("two arrays of scores", savez(logits=proba), "evaluate x.npz")
-    yield Case("labels of other length", savez(labels=labels[:5]), "evaluate x.npz")
-    yield Case("scores of three axes", savez(probs=proba[:, :, None]), "evaluate x.npz")
+    yield Case("a wrong number of labels", savez(labels=labels[:5]), "evaluate x.npz")
+    yield Case("scores with three axes", savez(probs=proba[:, :, None]), "evaluate x.npz")
     yield Case("scores that are text", savez(probs=proba.astype(str)), "evaluate x.npz")
-    yield Case("class names of other length", savez(class_names=np.array(["a"])), "evaluate x.npz")
+    yield Case(
+        "a wrong number of class names", savez(class_names=np.array(["a"])), "evaluate x.npz"
+    )
     good = io.BytesIO()
     np.save(good, proba)
     raw = good.getvalue()
     both = "evaluate x.npy --labels y.npy --classes cat,dog,owl"
-    yield Case("a head that is cut", npy(raw[:40]), both)
-    yield Case("data that are cut", npy(raw[:-100]), both)
-    yield Case("a head that is code", npy(raw.replace(b"{'descr'", b"__import")), both)
-    yield Case("a head that promises 16 TB", npy(head((2**40, 2))), both)
-    yield Case("a head of an object", npy(head((60, 3), "|O")), both)
-    yield Case("a version that there is not", npy(raw[:6] + b"\x09\x09" + raw[8:]), both)
+    yield Case("a truncated header", npy(raw[:40]), both)
+    yield Case("truncated data", npy(raw[:-100]), both)
+    yield Case("a header that contains code", npy(raw.replace(b"{'descr'", b"__import")), both)
+    yield Case("a header that declares 16 TB", npy(array_header((2**40, 2))), both)
+    yield Case("a header that declares Python objects", npy(array_header((60, 3), "|O")), both)
+    yield Case("an unknown format version", npy(raw[:6] + b"\x09\x09" + raw[8:]), both)
 
 
 def _parquets() -> Iterator[Case]:
     yield Case(
-        "only the first letters", lambda: write("x.parquet", b"PAR1PAR1"), "evaluate x.parquet"
+        "only the magic bytes", lambda: write("x.parquet", b"PAR1PAR1"), "evaluate x.parquet"
     )
-    yield Case("a file that is cut", parquet(lambda raw: raw[:-20]), "evaluate x.parquet")
+    yield Case("a truncated file", parquet(lambda raw: raw[:-20]), "evaluate x.parquet")
     yield Case(
-        "a damaged end",
+        "a damaged footer",
         parquet(lambda raw: raw[:-400] + bytes(392) + raw[-8:]),
         "evaluate x.parquet",
     )
     yield Case("labels that are lists", parquet(y=[[1]] * 60), "evaluate x.parquet --label y")
     yield Case("scores that are structures", parquet(p_cat=[{"a": 1}] * 60), "evaluate x.parquet")
-    yield Case("24 million equal rows", equal_rows, "fit x.parquet -m canonical -o m.json")
+    yield Case("25 million equal rows", equal_rows, "fit x.parquet -m canonical -o m.json")
 
 
 def _models() -> Iterator[Case]:
@@ -342,8 +356,10 @@ def _models() -> Iterator[Case]:
         yield Case(
             f"a temperature of {json.dumps(value)}", model(fitted(temperature_=value)), apply
         )
-    yield Case("a head of other classes", model(lambda d: d.update(classes=["a", "b", "c"])), apply)
-    yield Case("an attribute that no fit sets", model(fitted(extra_=1)), apply)
+    yield Case(
+        "a header with other classes", model(lambda d: d.update(classes=["a", "b", "c"])), apply
+    )
+    yield Case("an unknown fitted attribute", model(fitted(extra_=1)), apply)
     yield Case("10^18 classes", model(fitted(n_classes_=10**18)), apply)
     yield Case(
         "text of 5 GB",
@@ -369,12 +385,12 @@ def _models() -> Iterator[Case]:
         apply,
     )
     yield Case(
-        "20 levels that refer twice",
+        "20 levels with two references each",
         model(nested, calibrant.CrossFitted(calibrant.TemperatureScaling(), cv=2)),
         apply,
     )
     yield Case(
-        "bins that there are not",
+        "a wrong number of bins",
         model(fitted(n_bins_=10**9), calibrant.CanonicalBinning(n_bins=4)),
         apply,
     )
@@ -383,16 +399,16 @@ def _models() -> Iterator[Case]:
         model(lambda d: d["models"][-1].update({"class": "os.system"})),
         apply,
     )
-    yield Case("a schema of the future", model(lambda d: d.update(schema=99)), apply)
+    yield Case("an unknown schema version", model(lambda d: d.update(schema=99)), apply)
     for name, raw in {
-        "100,000 brackets": b"[" * 100_000,
-        "a model that is cut": b'{"format": "calibrant-model", "schema"',
+        "100,000 nested brackets": b"[" * 100_000,
+        "a truncated model": b'{"format": "calibrant-model", "schema"',
         "a pickle": b"\x80\x04\x95\x0c\x00\x00\x00\x00\x00\x00\x00\x8c\x08builtins\x94.",
         "NaN in a model": b'{"format": "calibrant-model", "schema": NaN}',
     }.items():
         yield Case(name, lambda raw=raw: write("m.json", raw), apply)
-    yield Case("a folder as the model", lambda: os.mkdir("m.json"), apply)
-    yield Case("no model", csv(), apply)
+    yield Case("a folder in place of the model", lambda: os.mkdir("m.json"), apply)
+    yield Case("a missing model", csv(), apply)
 
 
 def cases() -> list[Case]:
@@ -513,11 +529,23 @@ def counts(measured: list[Outcome]) -> str:
     labels = [measure(Case(name, make, command)) for name, make in label_cases()]
     right, rejected, wrong = count_labels(labels)
     rows = [
-        ["hostile and damaged inputs below", len(measured), *count_failures(measured), "-"],
+        [
+            "hostile and damaged inputs in the next table",
+            len(measured),
+            *count_failures(measured),
+            "-",
+        ],
         ["commands that would replace a file", len(replacing), *count_failures(replacing), "-"],
         ["numeric labels", len(labels), *count_failures(labels), wrong],
     ]
-    header = ["inputs", "number", "data losses", "tracebacks", "crashes", "silent wrong labels"]
+    header = [
+        "inputs",
+        "number",
+        "data losses",
+        "tracebacks",
+        "crashes",
+        "wrong labels without an error",
+    ]
     return (
         "## Counts\n\n"
         + markdown_table(header, rows)
@@ -576,10 +604,10 @@ def page() -> str:
     ]
     return (
         "# Hostile and damaged inputs\n\n"
-        f"This page lists {len(lines)} files that are damaged, contradict their headers, or\n"
-        "attempt an attack, with the message of the command line. Each command ends with exit\n"
-        "code 2 and one line. It writes nothing, executes nothing from a file, and prints no\n"
-        "control characters to the terminal. Memory (MB) is the additional memory compared\n"
+        f"This page lists {len(lines)} damaged, contradictory or hostile inputs, with the message\n"
+        "of the command line. Each command ends with exit\n"
+        "code 2 and a one-line message. No command writes a file, executes code from a file, or\n"
+        "prints control characters to the terminal. Memory (MB) is the additional memory compared\n"
         "with an idle command, and time is in seconds. `tools/make_hostile_files.py` writes\n"
         "this page, and the slow tests run all commands.\n\n"
         + counts([outcome for _, outcome in measured])

@@ -39,8 +39,11 @@ class Page:
     def _downloads(self) -> str:
         files = [name for record in self.records for name in csv_files(record)]
         links = ", ".join(f"[{name}](data/{name})" for name in files)
-        pages = ", ".join(f"`benchmarks/records/{record}.md`" for record in self.records)
-        return f"## Data\n\nAll tables as CSV files: {links}. Records: {pages}.\n"
+        pages = " and ".join(f"`benchmarks/records/{record}.md`" for record in self.records)
+        return (
+            f"## Data\n\nAll tables are available as CSV files: {links}. The results are recorded "
+            f"in {pages}.\n"
+        )
 
 
 PAGES: dict[str, Page] = {}
@@ -269,8 +272,8 @@ def monitoring():
     performance = table("monitoring", "performance")
     return {
         "alarms": f"{max(detector):.0f}",
-        "low": f"{min(temperature):.2f}",
-        "high": f"{max(temperature):.2f}",
+        "low": _percent(min(temperature)),
+        "high": _percent(max(temperature)),
         "quiet": f"{100 * number(tolerance['0.02']['share alarmed in 20,000 rows']):.1f}%",
         "found": tolerance["0.04"]["median rows"],
         "speed": f"{number(speed['10', '0.02']['rows/s']):,.0f}",

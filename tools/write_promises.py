@@ -18,8 +18,8 @@ TESTS = ROOT / "tests" / "promises"
 
 HEAD = """# Tested behavior
 
-Each line is the name of a test in `tests/promises`. Most of these tests cover a wrong result
-without a warning, which a reviewer found. Three rules follow from the findings: ambiguous input
+Each line is the name of a test in `tests/promises`. Most of these tests cover wrong results that
+reviewers found and that caused no warning. Three rules follow from the findings: ambiguous input
 raises an error, unknown quantities are not reported, and corrected input causes a warning.
 `.ci/run slow` also runs the tests that are marked *slow*, such as simulations.
 `tools/write_promises.py` writes this page.
@@ -31,6 +31,7 @@ CALLS = (
     ("compare", "accepts"),
     ("compare", "uses"),
     ("compare", "and the"),
+    ("explain", "describes"),
     ("predict", "returns"),
     ("apply", "reads"),
     ("monitor start", "stores"),
@@ -85,6 +86,20 @@ NAMES = {
     "the option classes": "the option `--classes`",
     "the classes option": "the option `classes`",
     "in compare": "in `compare`",
+    "in method": "in `method`",
+    "auto calibration": "`AutoCalibration`",
+    "of calibrant": "of Calibrant",
+    "rows per class the": "rows per class, the",
+    "one line message": "one-line message",
+    "one vs rest": "one-vs-rest",
+    "reset and have": "reset, and have",
+    "intervals and small groups": "intervals, and small groups",
+    "interval and classical tests": "interval, and classical tests",
+    "decompositions and intervals and curves": "decompositions, intervals and curves",
+    "separators and decimal commas and percentages": "separators, decimal commas and percentages",
+    "bytes or numbers or dates": "bytes, numbers or dates",
+    "strings numbers booleans and none": "strings, numbers, booleans and None",
+    "is unknown the temperature": "is unknown, the temperature",
     "scorers and compare and tests": "scorers, `compare` and tests",
     "fitted and saved and loaded": "fitted, saved and loaded",
     "date and the method and the data": "date, the method and the data",

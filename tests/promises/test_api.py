@@ -54,7 +54,7 @@ class NeverFitted(GaussianNB):
 # a name means the same map everywhere
 
 
-def test_a_method_name_means_the_same_calibrator_in_compare_and_alone(digits):
+def test_a_method_name_selects_the_same_calibrator_in_compare_as_in_method(digits):
     proba, labels = digits
     rows = np.arange(len(labels))
     split = [(rows[::2], rows[1::2]), (rows[1::2], rows[::2])]
@@ -69,14 +69,14 @@ def test_a_method_name_means_the_same_calibrator_in_compare_and_alone(digits):
     np.testing.assert_allclose(named.mean[0, 1, 0], np.mean(losses), rtol=1e-12)
 
 
-def test_a_method_name_means_the_same_calibrator_in_a_classifier(features):
+def test_a_method_name_selects_the_same_calibrator_in_a_classifier_as_in_method(features):
     X, y = features
     named = CalibratedClassifier(GaussianNB(), "isotonic", cv=3).fit(X, y)
     given = CalibratedClassifier(GaussianNB(), calibrant.method("isotonic"), cv=3).fit(X, y)
     np.testing.assert_array_equal(named.predict_proba(X), given.predict_proba(X))
 
 
-def test_the_error_of_a_binary_method_shows_how_to_use_it_for_many_classes(digits):
+def test_a_binary_method_rejects_multiclass_scores_and_shows_the_one_vs_rest_code(digits):
     proba, labels = digits
     with pytest.raises(ValueError, match="Use MulticlassToBinary") as error:
         calibrant.method("isotonic").fit(proba, labels)
@@ -175,7 +175,7 @@ def test_a_class_instead_of_an_instance_raises_an_error_before_fitting(features)
         CalibratedClassifier(GaussianNB).fit(*features)
 
 
-def test_every_fitted_estimator_has_an_explanation(features, digits):
+def test_explain_describes_every_fitted_estimator(features, digits):
     proba, labels = digits
     for name in ("temperature", "vector", "histogram", "ensemble-temperature"):
         model = calibrant.method(name, notion="class-wise" if name == "histogram" else None)
@@ -205,12 +205,12 @@ def test_a_regressor_is_rejected(features):
         CalibratedClassifier(LinearRegression()).fit(*features)
 
 
-def test_the_error_for_labels_of_one_class_shows_the_label(features):
+def test_the_error_for_labels_of_a_single_class_states_the_class(features):
     with pytest.raises(ValueError, match=r"of one class \('a'\)"):
         CalibratedClassifier(GaussianNB()).fit(features[0], np.full(len(features[0]), "a"))
 
 
-def test_a_float_cv_holds_out_a_share_of_rows_for_the_calibrator(features):
+def test_a_float_cv_is_the_fraction_of_the_rows_for_the_calibrator(features):
     X, y = features
     model = CalibratedClassifier(GaussianNB(), "temperature", cv=0.25).fit(X, y)
     assert len(model.estimators_) == 1
@@ -364,7 +364,7 @@ def test_groups_of_the_wrong_length_and_a_single_group_raise_an_error(digits):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_a_calibrated_classifier_returns_frames_after_set_output(features, kind):
+def test_a_calibrated_classifier_returns_data_frames_after_set_output(features, kind):
     pytest.importorskip(kind)
     X, y = features
     names = np.array(["ant", "bee", "cat"])[y]
@@ -572,7 +572,7 @@ def test_every_function_of_labels_and_scores_accepts_inputs_and_classes(taken):
     assert taken["inputs"].default == "proba"
 
 
-def test_the_list_of_functions_of_labels_and_scores_is_complete():
+def test_the_tests_find_all_functions_of_labels_and_scores():
     found = {param.id for param in public_functions_of_scores()}
     assert len(found) >= 40
     wanted = {"inference.debiased_interval", "inference.validity_curve", "plots.ValidityDisplay"}
@@ -612,7 +612,7 @@ def test_decompositions_and_intervals_and_curves_accept_logits(digits):
         )
 
 
-def test_single_metrics_reject_rows_whose_sum_is_far_from_one(digits):
+def test_metrics_reject_probabilities_whose_sum_is_far_from_one(digits):
     proba, labels = digits
     with pytest.raises(ValueError, match=r"Pass p / p.sum\(axis=1, keepdims=True\)"):
         calibrant.metrics.log_loss(labels, 0.7 * proba)
@@ -640,7 +640,7 @@ def test_a_report_ignores_rows_of_weight_zero(digits):
     assert "its proof requires rows without weights" in calibrant.report.to_html(one)
 
 
-def test_a_report_with_unequal_weights_omits_resampling_of_rows_and_states_this(digits):
+def test_a_report_with_unequal_weights_states_which_intervals_and_tests_it_omits(digits):
     proba, labels = digits
     weight = np.linspace(0.1, 1.9, len(labels))
     made = calibrant.report.summarize(labels, proba, sample_weight=weight, **REPORT)

@@ -149,7 +149,7 @@ def test_the_extension_of_the_path_determines_the_format_of_a_saved_report(resul
         assert (tmp_path / f"r.{ending}").read_text(encoding="utf-8") == form(made)
 
 
-def test_an_array_of_axes_raises_an_error_that_shows_how_to_pass_one():
+def test_an_array_of_axes_raises_an_error_that_shows_how_to_pass_a_single_axis():
     figure = pytest.importorskip("matplotlib.figure").Figure()
     display = plots.ReliabilityDisplay.from_predictions(TRUTH, PROBA)
     with pytest.raises(TypeError, match=r"got an array of 2. Pass one element, such as ax=axes"):

@@ -107,7 +107,9 @@ def test_the_classes_option_resolves_ambiguous_labels(rng, capsys):
 
 
 @pytest.mark.parametrize("prefix", ["", "p_", "prob_", "proba_"])
-def test_apply_reads_the_columns_of_the_fit_and_does_not_calibrate_twice(prefix, rng, capsys):
+def test_apply_reads_the_columns_that_the_model_was_fitted_on_and_calibrates_once(
+    prefix, rng, capsys
+):
     names = [f"{prefix}{name}" for name in ("cat", "dog", "owl")]
     proba = rng.dirichlet(np.full(3, 0.5), 200)
     labels = np.array(["cat", "dog", "owl"])[calibrant.datasets.draw_labels(proba**0.5, rng=rng)]

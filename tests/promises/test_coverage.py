@@ -36,7 +36,7 @@ def counts():
     return json.loads((ROOT / "benchmarks" / "records" / "coverage.json").read_text())
 
 
-def test_the_page_shows_the_recorded_counts(coverage, counts):
+def test_the_coverage_page_shows_the_recorded_counts(coverage, counts):
     page = (ROOT / "benchmarks" / "records" / "coverage.md").read_text(encoding="utf-8")
     assert page == coverage.page_of(counts)
 
@@ -114,7 +114,7 @@ def test_intervals_of_the_log_loss_cover_the_true_value_if_confident_errors_are_
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cifar10_resnet50_gupta", "cifar100_resnet110_gupta"])
 @pytest.mark.parametrize("n_rows", [30, 300])
-def test_intervals_from_samples_of_real_predictions_cover_the_mean_of_all_rows(
+def test_intervals_from_samples_of_real_predictions_cover_the_log_loss_of_all_rows(
     real_data, name, n_rows
 ):
     data = real_data(name)

@@ -1,4 +1,4 @@
-"""Damaged, changing and oversized files end in one error message."""
+"""Damaged, changing and oversized files cause a one-line error message."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_file_that_shrinks_while_it_is_read_raises_an_error(ending, proba):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["<f4", ">f8", "<f8"])
-def test_arrays_of_every_layout_and_byte_order_are_read(order, dtype, proba):
+def test_arrays_of_every_memory_layout_and_byte_order_are_read(order, dtype, proba):
     np.save("x.npy", np.asarray(proba, dtype=dtype, order=order))
     np.save("y.npy", proba.argmax(axis=1).astype(">i4"))
     scores, labels, _ = open_scores("x.npy", labels="y.npy").load()
@@ -113,7 +113,7 @@ def test_unused_arrays_of_an_archive_are_not_loaded(proba, monkeypatch):
     assert {array.size for array in loaded} == {proba.size, len(proba)}
 
 
-def test_an_archive_whose_arrays_declare_far_more_than_its_size_is_rejected(capsys, proba):
+def test_an_archive_that_declares_far_more_bytes_than_it_contains_is_rejected(capsys, proba):
     junk = {f"junk{k}": np.zeros(2**24) for k in range(8)}
     np.savez_compressed("x.npz", probs=proba, labels=proba.argmax(axis=1), **junk)
     assert "but declares" in rejected(capsys, "evaluate", "x.npz")
@@ -159,7 +159,7 @@ def test_a_pipe_is_rejected_without_waiting_for_data(arguments, capsys):
     assert "regular file" in said
 
 
-def test_a_device_without_an_end_is_rejected_as_a_monitor_state(capsys):
+def test_an_endless_device_is_rejected_as_a_monitor_state(capsys):
     Path("s.json").symlink_to("/dev/zero")
     assert "not a regular file" in rejected(capsys, "monitor", "show", "s.json")
 
@@ -180,7 +180,9 @@ def test_a_file_with_thousands_of_columns_is_read_in_seconds(capsys):
 
 @pytest.mark.parametrize("weight", ["1e308", "1e200"])
 @pytest.mark.parametrize("command", ["evaluate", "fit", "report"])
-def test_weights_that_are_too_large_are_rejected_with_one_line(command, weight, proba, capsys):
+def test_weights_that_are_too_large_are_rejected_with_a_one_line_message(
+    command, weight, proba, capsys
+):
     rows = [f"{p!r},{1 - p!r},{k % 2},{weight}" for k, p in enumerate(proba[:20, 0].tolist())]
     Path("x.csv").write_text("\n".join(["p_0,p_1,y,w", *rows]) + "\n")
     output = {"fit": ["-o", "m.json"], "report": ["-o", "r.html"]}.get(command, [])
@@ -188,7 +190,7 @@ def test_weights_that_are_too_large_are_rejected_with_one_line(command, weight, 
     assert "weight" in said
 
 
-def test_a_horizon_that_is_too_large_is_rejected_with_one_line(proba, capsys):
+def test_a_horizon_that_is_too_large_is_rejected_with_a_one_line_message(proba, capsys):
     write_arrow("x.arrow", proba)
     begin = ["monitor", "start", "x.arrow", "--label", "y", "-o", "s.json", "-q"]
     assert "horizon" in rejected(capsys, *begin, "--horizon", "1" + "0" * 400)
@@ -297,7 +299,7 @@ def test_a_closed_pipe_ends_a_command_without_a_message(proba):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_readers_of_a_file_that_grows_and_shrinks_never_crash(proba):
+def test_reading_a_file_that_grows_and_shrinks_never_crashes(proba):
     write_arrow("x.arrow", proba, compression="uncompressed")
     raw, stop = Path("x.arrow").read_bytes(), threading.Event()
 

@@ -52,7 +52,7 @@ def split(file):
         "mnist_adaboost_pycalib",
     ],
 )
-def test_the_confidence_is_calibrated_without_an_increase_of_the_log_loss(real_data, name):
+def test_auto_calibration_calibrates_the_confidence_without_increasing_log_loss(real_data, name):
     kind, scores, labels, new, truth = split(real_data(name))
     model = AutoCalibration(inputs=kind).fit(scores, labels)
     proba = model.predict_proba(new)

@@ -122,7 +122,7 @@ def test_shuffled_columns_are_reordered_as_in_the_fit(forecasts, method):
         by_position.predict_proba(frame.rename(columns={"owl": "emu"}))
 
 
-def test_output_frames_have_the_correct_column_names(forecasts):
+def test_output_data_frames_have_the_correct_column_names(forecasts):
     pytest.importorskip("pandas")
     z, y = forecasts
     frame = frames(softmax(z, axis=1), ["cat", "dog", "owl"])[0]
@@ -184,7 +184,7 @@ def test_the_recommended_treatment_of_truncated_scores_is_nearly_as_good_as_comp
     "method", [VectorScaling, DirichletCalibration, StructuredScaling, EnsembleTemperatureScaling]
 )
 @pytest.mark.filterwarnings("ignore::calibrant.exceptions.DataWarning")
-def test_other_methods_reduce_the_log_loss_of_truncated_scores(method):
+def test_scaling_methods_reduce_the_log_loss_of_truncated_scores(method):
     (_, cut, y), (_, cut_new, y_new) = multiple_choice(1, 400), multiple_choice(2, 4000)
     raw = evaluate(y_new, cut_new, inputs="logits")
     after = judged(method(inputs="logits"), cut, cut_new, y, y_new)
@@ -361,7 +361,7 @@ def test_rounded_probabilities_are_accepted_with_a_warning(forecasts, decimals):
         evaluate(y, rounded * 1.06)
 
 
-def test_probabilities_slightly_outside_of_zero_to_one_are_accepted_with_a_warning():
+def test_probabilities_slightly_below_zero_or_above_one_are_accepted_with_a_warning():
     with pytest.warns(DataWarning, match="divided by their sum"):
         proba = Identity().fit(np.eye(2), [0, 1]).predict_proba(np.float32([[1.00001, 0.0]]))
     np.testing.assert_array_equal(proba, [[1.0, 0.0]])
@@ -414,7 +414,7 @@ def test_fits_scale_weights_to_the_effective_number_of_rows(forecasts, name, sca
     np.testing.assert_allclose(scaled.predict_proba(p), plain, atol=1e-9)
 
 
-def test_there_are_at_most_as_many_bins_as_scores(forecasts):
+def test_histogram_binning_has_at_most_as_many_bins_as_rows(forecasts):
     z, y = forecasts
     p = softmax(z, axis=1)[:, 0]
     model = HistogramBinning().fit(p, y == 0, sample_weight=np.full(400, 10**7))
@@ -435,7 +435,7 @@ def test_metrics_that_do_not_count_rows_ignore_the_scale_of_weights(forecasts):
         assert small == pytest.approx(metric(y, p, sample_weight=w), rel=1e-9)
 
 
-def test_a_classifier_whose_rows_do_not_sum_to_one_is_calibrated():
+def test_a_classifier_whose_probabilities_do_not_sum_to_one_can_be_calibrated():
     from sklearn.datasets import load_digits
     from sklearn.naive_bayes import GaussianNB
 
@@ -517,5 +517,5 @@ def test_columns_of_log_probabilities_are_recognized_by_their_prefix(forecasts, 
 @pytest.mark.parametrize(
     "method", [TemperatureScaling, IsotonicCalibration, EnsembleTemperatureScaling]
 )
-def test_calibrators_of_log_probabilities_pass_all_checks(method):
+def test_calibrators_of_log_probabilities_pass_the_estimator_checks(method):
     check_calibrator(method(inputs="log_proba"))

@@ -264,7 +264,7 @@ def test_onnx_models_of_classifiers_and_calibrators_agree_with_the_library(
     assert label.tolist() == expected.argmax(axis=1).tolist()
 
 
-def test_the_error_for_a_zipmap_states_the_option_that_removes_it(tmp_path):
+def test_the_error_for_a_zipmap_states_the_option_that_disables_zipmaps(tmp_path):
     skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
     X, y, _ = digits()
     base = classifiers()["naive-bayes"].fit(X, y)

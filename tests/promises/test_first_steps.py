@@ -47,7 +47,7 @@ def test_the_error_for_an_unknown_name_suggests_its_subpackage(name, home):
         getattr(calibrant, name)
 
 
-def test_names_without_a_similar_name_get_no_suggestion():
+def test_the_error_for_a_name_without_similar_names_has_no_suggestion():
     with pytest.raises(AttributeError, match=r"no attribute 'xyzzy'$"):
         _ = calibrant.xyzzy
 

@@ -48,7 +48,7 @@ def test_a_symbolic_link_at_a_temporary_path_is_not_followed(tmp_path):
     assert not target.is_symlink()
 
 
-def test_the_name_of_the_temporary_file_is_not_predictable(tmp_path):
+def test_names_of_temporary_files_are_not_predictable(tmp_path):
     seen = set()
     for _ in range(20):
         with written_aside(tmp_path / "out") as aside:
@@ -92,13 +92,15 @@ def test_a_new_file_has_the_default_permissions_of_the_user(tmp_path):
     assert len(modes) == 1
 
 
-def test_a_file_name_can_have_the_maximum_length(tmp_path):
+def test_a_file_whose_name_has_the_maximum_length_can_be_written(tmp_path):
     write_text(tmp_path / ("n" * 255), "text")
     assert len(os.listdir(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_the_old_output_and_no_temporary_file(number, tmp_path):
+def test_a_signal_during_a_write_keeps_the_old_output_and_removes_the_temporary_file(
+    number, tmp_path
+):
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("this signal is ignored here, and by every process that is started from here")
     (tmp_path / "out").write_text("old")
@@ -301,7 +303,7 @@ def test_the_class_names_of_an_archive_determine_the_order_of_its_columns(files,
 @pytest.mark.parametrize(
     "header", ["prob_zebra,prob_ape,prob_mole,y", "p_zebra, p_ape, p_mole, y", "zebra,ape,mole,y"]
 )
-def test_columns_are_not_matched_in_alphabetical_order(header, files, capsys):
+def test_columns_are_matched_by_name_and_not_by_alphabetical_order(header, files, capsys):
     proba, labels = files
     write_csv("named.csv", proba, labels, header)
     for path in ("named.csv", "good.csv"):
@@ -320,7 +322,7 @@ def test_numbered_columns_with_text_labels_require_the_option_classes(files, cap
     assert json.loads(result.out) == json.loads(straight.out)
 
 
-def test_the_command_and_the_code_of_a_report_run(files, capsys):
+def test_the_command_and_the_code_that_a_report_shows_can_be_executed(files, capsys):
     proba, labels = files
     write_csv("numbered.csv", proba, labels, "a b,c,d,truth y")
     said = ["--label", "truth y", "--proba", "a b,c,d", "--classes", "zebra,ape,mole"]
@@ -341,7 +343,7 @@ def test_the_command_and_the_code_of_a_report_run(files, capsys):
     assert known["model"].classes_.tolist() == NAMES.tolist()
 
 
-def test_a_model_of_logits_does_not_accept_probabilities(files, capsys):
+def test_a_model_that_was_fitted_on_logits_rejects_probabilities(files, capsys):
     proba, labels = files
     model = calibrant.TemperatureScaling(inputs="logits", classes=NAMES)
     calibrant.save(model.fit(np.log(proba + 1e-9), labels), "z.json")
@@ -351,7 +353,7 @@ def test_a_model_of_logits_does_not_accept_probabilities(files, capsys):
     )
 
 
-def test_a_model_does_not_accept_columns_of_other_classes(files, capsys):
+def test_a_model_rejects_columns_of_unknown_classes(files, capsys):
     proba, labels = files
     for header in ("p_bus,p_car,p_van,y", "bus,car,van,y"):
         write_csv("other.csv", proba, labels, header)
@@ -572,7 +574,7 @@ def hostile_cases():
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="memory is measured in a process of its own")
 @pytest.mark.parametrize("part", range(4))
-def test_every_hostile_or_damaged_input_is_rejected_with_one_line(part):
+def test_every_hostile_or_damaged_input_is_rejected_with_a_one_line_message(part):
     made = hostile_cases()
     assert len(made.cases()) >= 60
     for case in made.cases()[part::4]:
@@ -590,7 +592,7 @@ def test_the_page_of_hostile_files_lists_every_case():
         assert f"| {case.name} |" in page, case.name
 
 
-def test_a_report_does_not_include_warnings_of_other_code():
+def test_a_report_includes_only_warnings_of_calibrant():
     class Talking(calibrant.Identity):
         def _fit(self, sample):
             warnings.warn("of another thread", UserWarning, stacklevel=1)
@@ -605,7 +607,7 @@ def test_a_report_does_not_include_warnings_of_other_code():
 
 
 @pytest.mark.slow
-def test_tests_of_a_report_use_a_random_sample_of_many_rows():
+def test_hypothesis_tests_of_a_report_use_a_random_subsample_of_large_data():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(2), 60_000)
     labels = calibrant.datasets.draw_labels(proba, rng=rng)

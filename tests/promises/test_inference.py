@@ -66,7 +66,7 @@ def test_with_few_rows_per_class_the_top_label_error_is_at_least_the_confidence_
     assert split.low >= whole.low > 0.45
 
 
-def test_with_fewer_than_ten_rows_per_class_the_level_is_heuristic():
+def test_with_fewer_than_ten_rows_per_class_the_level_of_top_label_intervals_is_heuristic():
     y, proba = overconfident(300, 50)
     assert debiased_interval(y, proba, notion="top-label").guarantee == "heuristic"
     assert debiased_interval(y, proba, notion="confidence").guarantee == "asymptotic"
@@ -81,14 +81,14 @@ def test_ensemble_temperature_scaling_reaches_its_optimum():
     assert 0.0049 < model.weights_[2] < 0.0050
 
 
-def test_the_interval_of_five_correct_predictions_extends_below_one():
+def test_the_accuracy_interval_of_five_correct_predictions_extends_below_one():
     result = bootstrap_interval("accuracy", [1] * 5, [0.9] * 5)
     assert (result.estimate, result.high) == (1.0, 1.0)
     assert result.low == pytest.approx(0.025 ** (1 / 5))
     assert result.guarantee == "finite-sample"
 
 
-def test_an_interval_notes_that_one_row_dominates_the_log_loss():
+def test_the_note_of_an_interval_states_that_one_row_dominates_the_log_loss():
     score = np.r_[np.full(99, 0.999), 0.001]
     result = bootstrap_interval("log_loss", np.ones(100, int), score, n_resamples=200, rng=0)
     assert result.guarantee == "heuristic"
@@ -139,7 +139,7 @@ def test_histogram_binning_of_one_binary_event_has_a_guarantee():
         HistogramBinning(boundary="include").fit(score, y).guarantee()
 
 
-def test_the_guarantee_covers_predict_top_only_if_it_is_about_the_predicted_class():
+def test_the_guarantee_covers_predict_top_only_for_events_of_the_predicted_class():
     rng = np.random.default_rng(0)
     proba, y = rng.dirichlet(np.ones(3), 900), rng.integers(3, size=900)
     covers = {
@@ -151,7 +151,7 @@ def test_the_guarantee_covers_predict_top_only_if_it_is_about_the_predicted_clas
     assert covers["class-wise"] == covers["class-1"] == covers["within-top-2"] == claims
 
 
-def test_a_guarantee_prints_its_assumptions_and_the_bins_without_a_proof():
+def test_a_guarantee_prints_its_assumptions_and_the_bins_that_the_proof_excludes():
     rng = np.random.default_rng(0)
     score = np.round(rng.random(400), 2)
     said = str(HistogramBinning().fit(score, rng.random(400) < score).guarantee())
@@ -200,7 +200,7 @@ def test_critical_difference_diagrams_of_all_pairs_use_the_nemenyi_test():
 
 
 @pytest.mark.parametrize(("n_samples", "n_bins"), [(300, 15), (2000, 10)])
-def test_the_bias_of_the_ece_is_as_documented(n_samples, n_bins):
+def test_the_bias_of_the_ece_agrees_with_the_documentation(n_samples, n_bins):
     errors = []
     for seed in range(200):
         rng = np.random.default_rng(seed)
@@ -213,7 +213,7 @@ def test_the_bias_of_the_ece_is_as_documented(n_samples, n_bins):
     assert np.mean(errors) < 0.4 * np.sqrt(n_bins / n_samples)
 
 
-def test_the_guarantee_of_a_report_begins_with_its_calibrator():
+def test_the_guarantee_of_a_report_names_the_calibrator_that_has_the_guarantee():
     data = noisy_simplex(400, 3, 0.2, rng=0)
     made = summarize(data.labels, data.proba, calibrator=TemperatureScaling(), n_resamples=19)
     head = "This guarantee is not about the calibrator above. It holds if you use"
@@ -234,7 +234,7 @@ def test_a_calibrated_model_is_rarely_called_overconfident(n_samples):
 
 
 @pytest.mark.parametrize("n_samples", [100, 1000])
-def test_a_temperature_within_sampling_noise_is_not_called_overconfidence(n_samples):
+def test_a_temperature_within_sampling_noise_is_rarely_called_overconfidence(n_samples):
     called = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -244,7 +244,7 @@ def test_a_temperature_within_sampling_noise_is_not_called_overconfidence(n_samp
     assert called <= 8
 
 
-def test_tests_are_heuristic_after_cross_fitting_and_exact_on_held_out_rows():
+def test_p_values_are_heuristic_after_cross_fitting_and_exact_on_held_out_rows():
     data, other = (noisy_simplex(200, 3, 0.2, rng=seed) for seed in (0, 1))
     scaling = TemperatureScaling()
     crossed = summarize(data.labels, data.proba, calibrator=scaling, n_resamples=19)
@@ -272,7 +272,7 @@ def test_p_values_of_a_report_are_adjusted_for_the_number_of_tests():
 
 
 @pytest.mark.slow
-def test_the_kernel_test_of_a_report_has_power():
+def test_the_kernel_test_of_a_report_detects_miscalibration():
     rejected = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)

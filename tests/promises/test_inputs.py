@@ -137,7 +137,7 @@ def test_columns_that_start_at_one_do_not_imply_that_labels_start_at_one(data):
     assert evaluate(y + 1, frame) == evaluate(y, p)
 
 
-def test_columns_with_two_levels_are_read(data):
+def test_data_frames_with_two_levels_of_column_names_are_accepted(data):
     p, y, right = data
     names = pandas.MultiIndex.from_product([["p"], LEVELS])
     assert evaluate(LEVELS[y], pandas.DataFrame(p, columns=names)).log_loss == right
@@ -227,7 +227,7 @@ def test_a_sum_of_accumulators_keeps_their_options(data):
         assert stream.update(y, 0.7 * p).compute().log_loss == pytest.approx(right)
 
 
-def test_label_shift_matches_columns_of_frames_by_name():
+def test_label_shift_matches_columns_of_data_frames_by_name():
     rng = np.random.default_rng(0)
     is_one = rng.random(4000) < np.repeat([0.5, 0.2], 2000)
     p = np.where(is_one ^ (rng.random(4000) < 0.1), 0.9, 0.1)

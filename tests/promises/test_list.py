@@ -1,4 +1,4 @@
-"""This page and the page of trials."""
+"""Consistency of this page and of the findings of trials."""
 
 from __future__ import annotations
 

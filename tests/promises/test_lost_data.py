@@ -85,7 +85,7 @@ def start(*arguments, **options):
     ],
     ids=" ".join,
 )
-def test_a_command_replaces_neither_its_input_nor_another_kind_of_file(arguments, folder, capsys):
+def test_a_command_replaces_neither_its_input_nor_a_file_of_another_kind(arguments, folder, capsys):
     os.link("s.json", "s.html")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert "would be overwritten" in rejected(capsys, *arguments)
@@ -110,7 +110,7 @@ def test_an_output_of_the_same_kind_is_replaced(folder):
         assert run(update) == 0
 
 
-def test_arrays_are_not_calibrated_in_place_or_twice(folder, rng, capsys):
+def test_raw_scores_of_arrays_are_kept_and_not_calibrated_twice(folder, rng, capsys):
     proba = rng.dirichlet(np.ones(3), 50)
     np.save("x.npy", proba)
     np.savez("x.npz", probs=proba)
@@ -147,7 +147,7 @@ def test_the_digest_of_rows_does_not_depend_on_the_format_of_the_file(folder, ca
     assert "These rows were added before" in said
 
 
-def test_an_update_whose_output_cannot_be_written_has_a_separate_exit_code(folder, rng):
+def test_an_update_has_a_separate_exit_code_if_its_output_cannot_be_written(folder, rng):
     if not os.path.exists("/dev/full"):
         pytest.skip("needs /dev/full")
     write_week("w3.csv", rng)
@@ -192,7 +192,7 @@ def test_class_names_that_a_terminal_cannot_show_are_escaped(folder):
     assert out.isascii()
 
 
-def test_an_update_through_a_link_waits_for_the_same_lock(folder, capsys):
+def test_an_update_through_a_symbolic_link_uses_the_same_lock(folder, capsys):
     from calibrant.cli._monitor_state import locked
 
     Path("sub").mkdir()
@@ -265,7 +265,7 @@ def test_monitor_start_stores_the_options_that_updates_need(folder, capsys):
 # Signals
 
 
-def test_a_signal_after_the_write_is_not_reported_as_nothing_written(tmp_path):
+def test_the_message_about_a_signal_states_whether_the_output_was_written(tmp_path):
     script = (
         "import os, signal\n"
         "from calibrant import cli\n"
@@ -284,7 +284,7 @@ def test_a_signal_after_the_write_is_not_reported_as_nothing_written(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_signal_at_any_moment_ends_a_command_with_one_line(folder):
+def test_a_signal_at_any_moment_ends_a_command_with_a_one_line_message(folder):
     import time
 
     for place in range(12):
@@ -296,5 +296,7 @@ def test_a_signal_at_any_moment_ends_a_command_with_one_line(folder):
         is_early = child.returncode in (-signal.SIGTERM, -signal.SIGINT)
         is_early = is_early or "KeyboardInterrupt" in said
         is_late = child.returncode == 0
-        assert is_early or is_late or said.startswith("calibrant: interrupted;"), said
-        assert ("nothing" in said) <= (not Path(f"x{place}.json").exists())
+        assert is_early or is_late or said.startswith("calibrant: The command was interrupted."), (
+            said
+        )
+        assert ("No file was written" in said) <= (not Path(f"x{place}.json").exists())

@@ -41,7 +41,9 @@ def test_a_saved_model_keeps_its_metadata(model, tmp_path):
 
 
 @pytest.mark.parametrize("metadata", [{"data": Path("x")}, {1: "x"}, {"rows": [1]}, "text"])
-def test_metadata_with_other_than_plain_values_raises_an_error(model, metadata, tmp_path):
+def test_metadata_values_other_than_strings_numbers_booleans_and_none_raise_an_error(
+    model, metadata, tmp_path
+):
     with pytest.raises(TypeError, match="metadata must be a dict of names and plain values"):
         save(model, tmp_path / "m.json", metadata=metadata)
     assert not (tmp_path / "m.json").exists()

@@ -80,7 +80,7 @@ def low_mid_high():
     return pandas.DataFrame(np.tile(sure, (20, 1)), columns=LEVELS), labels
 
 
-def test_fits_and_reports_match_columns_of_frames_by_name(low_mid_high):
+def test_fits_and_reports_match_columns_of_data_frames_by_name(low_mid_high):
     frame, labels = low_mid_high
     by_hand = TemperatureScaling(classes=LEVELS).fit(frame.to_numpy(), labels)
     fitted = TemperatureScaling().fit(frame, labels)
@@ -171,7 +171,7 @@ def test_a_report_names_its_calibrator_and_the_effect_of_calibration():
     assert "confident" not in calm.map.text
 
 
-def test_a_verdict_states_the_remaining_miscalibration():
+def test_the_verdict_of_a_report_states_the_remaining_miscalibration():
     """Sure rows are right half as often as the model says, unsure ones more often: no temperature
     mends both.
     """
@@ -276,7 +276,7 @@ def test_class_wise_guarantees_do_not_cover_predict_top():
     assert "predict_top" not in str(model.guarantee())
 
 
-def test_docstrings_state_the_correct_order_of_the_bias():
+def test_docstrings_state_the_correct_order_of_the_bias_of_the_ece():
     for function in (calibrant.metrics.expected_calibration_error, bootstrap_interval):
         assert "about sqrt(n_bins / n)" not in function.__doc__
     assert "0.4 sqrt(n_bins / n)" in calibrant.metrics.expected_calibration_error.__doc__

@@ -23,7 +23,7 @@ def small(rng):
     return log_proba, draws.argmax(axis=1)
 
 
-def test_top_scores_of_all_classes_have_the_temperature_of_complete_rows(small):
+def test_top_scores_that_include_all_classes_give_the_temperature_of_complete_rows(small):
     log_proba, y = small
     dense = TemperatureScaling(inputs="log_proba").fit(log_proba, y)
     top = TemperatureScaling().fit(best(log_proba, 6), y)
@@ -43,7 +43,7 @@ def test_top_scores_of_all_classes_have_the_temperature_of_complete_rows(small):
         ("imagenet1k_effnetlite0_sample1000", ""),
     ],
 )
-def test_the_temperature_of_the_top_20_scores_agrees_with_complete_rows_within_a_thousandth(
+def test_temperatures_of_top_20_scores_and_complete_rows_differ_by_less_than_a_thousandth(
     real_data, name, part
 ):
     data = real_data(name)
@@ -53,7 +53,7 @@ def test_the_temperature_of_the_top_20_scores_agrees_with_complete_rows_within_a
     assert top.temperature_ == pytest.approx(dense.temperature_, abs=1e-3)
 
 
-def test_for_power_law_probabilities_the_temperature_of_top_scores_agrees_with_complete_rows(rng):
+def test_temperatures_of_top_scores_and_complete_rows_agree_for_power_law_probabilities(rng):
     """The tail is what the fit takes it for, and every truth is known."""
     power = rng.uniform(1.2, 2.5, size=(2000, 1))
     log_proba = log_softmax(-power * np.log(np.arange(1, 501) + 0.0))

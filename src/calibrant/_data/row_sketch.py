@@ -47,7 +47,10 @@ def _factors(n_columns: int) -> Hashes:
 
 def sketch_rows(hashes: Hashes) -> str:
     """Return the smallest distinct hashes as text, as a random selection of distinct rows."""
-    return np.unique(hashes)[:_N_HASHES].astype(">u4").tobytes().hex()
+    # Sorting takes a third of the time of np.unique, which would be noticeable in small fits.
+    ordered = np.sort(hashes)
+    is_new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    return ordered[is_new[: len(ordered)]][:_N_HASHES].astype(">u4").tobytes().hex()
 
 
 def contains_rows(sketch: str, hashes: Hashes) -> bool:
