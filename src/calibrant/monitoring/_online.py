@@ -50,43 +50,46 @@ LEARN_ROWS = 128
 
 
 class OnlineCalibration(BaseEstimator):
-    r"""Recalibrate a deployed model as labels arrive, and follow changes.
+    r"""Recalibrate a deployed model as labels arrive, and adapt to changes.
 
     Call `predict_proba` with the scores of the model, and `partial_fit` when labels arrive. The
-    prediction is a mixture of the scores themselves and of several recalibrations that learn at
-    different speeds. The prediction is never much worse than the scores (see ``bound_``).
+    prediction is a mixture of the original scores and of several recalibrations that learn at
+    different speeds. The log-loss of the predictions is never much higher than the log-loss of the
+    original scores (see ``bound_``).
 
     Parameters
     ----------
     experts : sequence of Expert, optional
-        Recalibrations in addition to the deployed forecast. By default, there are five.
+        Recalibrations that are mixed with the deployed forecast. By default, there are five
+        experts.
     share : float
-        Share of the weight that is distributed evenly over the experts at every row, from 0 to
-        below 1. A larger share follows changes faster.
+        Fraction of the total weight that is distributed evenly over the experts at every row. The
+        fraction must be at least 0 and below 1. The mixture adapts to changes faster if the
+        fraction is larger.
     calibeat : bool
-        Whether to replace the confidence of a row by the observed frequency so far in its bin of
-        the confidence.
+        Whether to replace the confidence of a row by the accuracy of earlier rows in the same bin
+        of confidence.
     inputs : {"proba", "logits"}
-        Kind of the scores.
+        Type of the scores.
     classes : array-like of shape (n_classes,), optional
-        Labels of the score columns. If they are passed, `predict_proba` works before the first
-        label and returns the scores.
+        Labels of the score columns. With ``classes``, `predict_proba` can be called before the
+        first label, and returns the original probabilities.
 
     Attributes
     ----------
     weights_ : array of shape (M,)
-        Weights of the experts, the deployed forecast first.
+        Weights of the deployed forecast (first) and of the experts.
     n_rows_ : int
         Number of labeled rows so far.
     largest_batch_ : int
-        Largest number of rows of one call of `partial_fit`.
+        Largest number of rows in a call of `partial_fit`.
     log_loss_, deployed_log_loss_ : float
-        Sums of the log-losses so far: of the issued forecasts, and of the deployed forecast.
+        Total log-loss of the issued forecasts and of the deployed forecasts so far.
     saved_ : float
         ``deployed_log_loss_ - log_loss_``, in nats. The value is negative if the issued forecasts
-        were worse.
+        had the higher log-loss.
     bound_ : float
-        Upper bound of ``-saved_`` in nats, for any outcomes. See Notes.
+        Upper bound of ``-saved_`` in nats, which holds for any outcomes. See Notes.
 
     See Also
     --------
@@ -95,15 +98,16 @@ class OnlineCalibration(BaseEstimator):
 
     Notes
     -----
-    The prediction is a Bayesian mixture under log-loss of experts :math:`q^m`, the deployed
-    forecast first,
+    The prediction is a Bayesian mixture of experts :math:`q^m`. The first expert is the deployed
+    forecast. Predictions and weights are
 
     .. math:: q_t = \sum_m w_m q^m_t, \qquad
        w_m \leftarrow (1 - \sigma) \, w_m q^m_t(y_t) / Z_t + \sigma / M ,
 
-    where :math:`Z_t` makes the weights sum to 1. The fixed share :math:`\sigma` (``share``) lets
-    the mixture follow a best expert that changes. Experts are temperature and vector scalings with
-    Newton steps on discounted rows.
+    where :math:`Z_t` makes the weights sum to 1. Because of the fixed share :math:`\sigma`
+    (``share``), the mixture can adapt if the best expert changes. Experts are temperature scalings
+    and temperature scalings with intercepts. They are fitted by Newton steps, in which older rows
+    have less weight.
 
     The rows of one `partial_fit` are one batch. The issued forecasts of the batch are those of
     `predict_proba` just before the call. The weights learn from the mean log-likelihood of the
@@ -113,7 +117,8 @@ class OnlineCalibration(BaseEstimator):
 
     .. math:: d \ln M + (n - 1) \ln \frac 1 {1 - \sigma} .
 
-    The bound grows with the batch, because the first d forecasts use no label at all.
+    The bound grows with the size of the batch, because the first d forecasts are issued before any
+    label is known.
 
     If labels arrive after later forecasts were issued, pass the issued forecasts as ``issued``. The
     reported losses are then correct, but the bound does not hold. If labels are k batches late, use
