@@ -120,16 +120,16 @@ class OnlineCalibration(BaseEstimator):
     The bound grows with the size of the batch, because the first d forecasts are issued before any
     label is known.
 
-    If labels arrive after later forecasts were issued, pass the issued forecasts as ``issued``. The
-    reported losses are then correct, but the bound does not hold. If labels are k batches late, use
-    k + 1 instances in turn. The sum of the bounds of all instances is then valid.
+    If labels arrive after later forecasts were issued, pass the issued forecasts as ``issued``. In
+    this case, ``log_loss_`` is correct, but the bound does not hold. If labels are k batches late,
+    use k + 1 instances in turn. The sum of the bounds of all instances is then a valid bound.
 
-    Experts change after every 128 rows of one `partial_fit` and at its end. The cost is O(K^2) per
-    row, and O(K) above 50 classes. If decisions determine which labels are observed, only rows with
-    labels are used.
+    Experts change after every 128 rows of one `partial_fit` and at its end. The cost per row is
+    O(K^2) for up to 50 classes, and O(K) for more classes. If decisions determine which labels are
+    observed, the experts learn only from rows with labels.
 
-    With ``calibeat`` and labels that arrive row by row, the regret of the confidences of a bin with
-    n rows is bounded for any sequence of outcomes. Compared with the best constant of the bin in
+    With ``calibeat`` and labels that arrive row by row, the regret of the confidences in a bin of n
+    rows is bounded for any sequence of outcomes. Compared with the best constant confidence in
     hindsight, the regret is at most :math:`\ln n + \ln 40` nats (20 bins). In the Brier score, the
     regret is at most :math:`1 + \ln(n + 1)`. ``bound_`` is about the mixture and does not hold for
     the recalibrated confidences.
@@ -186,11 +186,11 @@ class OnlineCalibration(BaseEstimator):
         y : array-like of shape (n,)
             Labels.
         classes : array-like of shape (n_classes,), optional
-            Labels of the score columns. Used at the first call if the parameter ``classes`` is
-            None.
+            Labels of the score columns. The first call uses this argument if the parameter
+            ``classes`` is None.
         issued : array of shape (n, K), optional
-            Probabilities that were issued for these rows, if the mixture has changed since.
-            Defaults to ``predict_proba(X)`` before this call.
+            Probabilities that were issued for these rows, if the mixture has changed since then. By
+            default, the output of ``predict_proba(X)`` before this call.
         """
         proba, codes = self._check_rows(X, y, classes)
         mixture, log_f = self._evaluate_batch(proba, codes)
@@ -211,10 +211,10 @@ class OnlineCalibration(BaseEstimator):
         return self
 
     def fit(self, X: ScoresLike, y: LabelsLike) -> OnlineCalibration:
-        """Start again and learn from these rows one by one, in their order.
+        """Reset the estimator, and learn from these rows one by one, in their order.
 
-        Returns self. ``log_loss_`` is the loss that the mixture would have had if each label had
-        been known before the next forecast.
+        Returns self. ``log_loss_`` is the log-loss of the mixture if each label is known before the
+        next forecast.
         """
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
@@ -242,7 +242,7 @@ class OnlineCalibration(BaseEstimator):
         return normalized(as_proba(scores, self.inputs)), codes
 
     def _evaluate_batch(self, proba: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Forecasts of the mixture (n, K), and log-likelihoods of the experts (n, M)."""
+        """Return forecasts of the mixture (n, K), and log-likelihoods of the experts (n, M)."""
         mixture, log_f = np.empty_like(proba), np.empty((len(y), len(self.weights_)))
         for rows in _blocks(len(y)):
             u = as_u(proba[rows])
@@ -271,7 +271,8 @@ class OnlineCalibration(BaseEstimator):
     def predict_proba(self, X: ScoresLike) -> FloatArray:
         """Return the probabilities of the current mixture, of shape (n, K).
 
-        Before the first label, the result is the scores, which requires ``classes``.
+        Before the first label, the method returns the original probabilities. This requires that
+        ``classes`` was passed.
         """
         is_new = not hasattr(self, "classes_")
         if self.classes is None or not is_new:
@@ -291,7 +292,7 @@ class OnlineCalibration(BaseEstimator):
         return normalized(mixture)
 
     def _beat(self, mixture: FloatArray) -> FloatArray:
-        """Replace the confidences by those of the bins if ``calibeat`` is set and has labels."""
+        """Replace each confidence by the confidence of its bin, if ``calibeat`` is true."""
         is_learned = self.calibeat and self.n_rows_ > 0
         return self.bins_.recalibrate(mixture) if is_learned else mixture
 
@@ -304,7 +305,8 @@ class OnlineCalibration(BaseEstimator):
     def learn_one(self, x: Mapping[Any, float], y: Any) -> OnlineCalibration:
         """Learn from one row, a dict of label to score, as in river. Returns self.
 
-        Without ``classes``, new labels become classes. A label without a score has probability 0.
+        Without ``classes``, unknown labels are added to the classes. A label without a score has
+        probability 0.
         """
         self._add_labels([*x, y])
         if x and (self.classes is not None or hasattr(self, "classes_")):
@@ -314,7 +316,7 @@ class OnlineCalibration(BaseEstimator):
     def predict_proba_one(self, x: Mapping[Any, float]) -> dict[Any, float]:
         """Return the probabilities of one row as a dict.
 
-        Before the first label, the result is the scores.
+        Before the first label, the method returns the original probabilities.
         """
         names = self._names()
         if not x or (not names and len(x) == 1):  # a forecast needs two labels
@@ -331,7 +333,7 @@ class OnlineCalibration(BaseEstimator):
         return max(proba, key=lambda label: proba[label]) if proba else None
 
     def _add_labels(self, labels: list[Any]) -> None:
-        """Start with labels, or add new labels to the classes."""
+        """Initialize the classes with the given labels, or add new labels."""
         old_names = self._names()
         names = list(dict.fromkeys([*old_names, *labels]))
         # Do not start with a single label, because a forecast needs two classes.
@@ -345,7 +347,7 @@ class OnlineCalibration(BaseEstimator):
             self._start(classes)
 
     def _names(self) -> list[Any]:
-        """Return the labels so far. Without ``classes``, the list is empty at first."""
+        """Return the class labels. Without ``classes``, the list is empty at first."""
         classes = getattr(self, "classes_", self.classes)
         return [] if classes is None else list(as_array(classes).tolist())
 
@@ -387,7 +389,8 @@ class OnlineCalibration(BaseEstimator):
     def to_json(self) -> str:
         """Return the state as JSON text.
 
-        The text has O(K) numbers per expert, O(K^2) up to 50 classes, and no rows.
+        The text has O(K^2) numbers per expert for up to 50 classes, O(K) numbers for more classes,
+        and no rows.
         """
         check_fitted(self)
         return json.dumps(
@@ -439,7 +442,7 @@ class OnlineCalibration(BaseEstimator):
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:
-    """Blocks of rows within which the experts do not change."""
+    """Yield blocks of rows, within which the experts do not change."""
     return (slice(start, start + LEARN_ROWS) for start in range(0, n_rows, LEARN_ROWS))
 
 
