@@ -35,9 +35,9 @@ _MAX_GATHERED_ROWS = 2**18
 class TemperatureScaling(SoftmaxCalibrator):
     r"""Divide the logits by one temperature: :math:`\mathrm{softmax}(u / T)`.
 
-    Use it if accuracy must not change, or if there are few rows. The method has a single parameter
-    and keeps the ranking of the classes. T > 1 makes a model less confident, and T < 1 makes it
-    more confident.
+    Use `TemperatureScaling` if predicted classes must not change, or if there are few rows. The
+    method has a single parameter and keeps the ranking of the classes. T > 1 makes a model less
+    confident, and T < 1 makes it more confident.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class TemperatureScaling(SoftmaxCalibrator):
     temperature_ : float
         The temperature T.
     curvature_ : float
-        Second derivative of the mean log-loss in log T. The standard error of log T is
+        Second derivative of the mean log-loss with respect to log T. The standard error of log T is
         :math:`1 / \sqrt{n\, \mathrm{curvature}}`.
     converged_, n_iter_, objective_ : bool, int, float
         Whether the fit converged, its number of iterations, and the minimum that it reached.
@@ -74,11 +74,12 @@ class TemperatureScaling(SoftmaxCalibrator):
     Notes
     -----
     The scores u are the logits, or the logarithms of the probabilities. The log-loss is convex in
-    1/T. Newton's method in log T, safeguarded by a bracket, takes two to five passes over the data.
-    Each pass costs O(n K) time and O(block) memory.
+    1/T. Newton's method for log T, safeguarded by a bracket, takes two to five passes over the
+    data. Each pass costs O(n K) time and O(block) memory.
 
-    Clipping matters for confident networks. For example, 56% of the probabilities of a DenseNet are
-    below 1e-12, and its temperature is 2.88 from logits and 2.85 from probabilities.
+    Clipping can change the temperature of confident networks. For example, 56% of the probabilities
+    of a DenseNet are below 1e-12. Its temperature is 2.88 if fitted to logits, and 2.85 if fitted
+    to probabilities.
 
     A warning counts the rows whose true class has the score zero or -inf, because these rows
     increase the temperature. If a service returns only the highest scores, the other classes are
@@ -88,9 +89,10 @@ class TemperatureScaling(SoftmaxCalibrator):
         smallest = np.where(np.isneginf(z), np.inf, z).min(axis=1, keepdims=True)
         z = np.maximum(z, smallest)
 
-    `calibrant.TopScores` contains the top m of K classes, and a fit costs O(n m). The tail mass is
-    spread over the other classes as a power of the rank. On data sets of 100 and 1,000 classes, the
-    top 20 scores changed the temperature by less than 0.001. See :doc:`/howto/top-scores`.
+    A fit to the scores of the top m of K classes (`calibrant.TopScores`) takes O(n m) time. The
+    tail mass is distributed over the other classes in proportion to a power of their ranks. On data
+    sets with 100 and 1,000 classes, using only the top 20 scores changed the temperature by less
+    than 0.001. See :doc:`/howto/top-scores`.
 
     References
     ----------
@@ -213,8 +215,8 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     r"""Mix tempered, original and uniform probabilities: :math:`w_1\,\mathrm{softmax}(u/T) +
     w_2\,\mathrm{softmax}(u) + w_3 / K`.
 
-    Use it if the ranking of the classes must not change and some true classes have a probability
-    near zero. The uniform part keeps every probability positive.
+    Use `EnsembleTemperatureScaling` if the ranking of the classes must not change and some true
+    classes have a probability near zero. The uniform distribution keeps every probability positive.
 
     Parameters
     ----------
@@ -306,7 +308,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     def _sums_at(
         self, w: FloatArray, store: dict[int, FloatArray] | None, block: RowBlock
     ) -> MixtureSums:
-        """Return the sums that the search needs at the weights ``w``."""
+        """Return the sums over rows that the search for the weights needs at ``w``."""
         likelihood = None if store is None else store.get(block.start)
         if likelihood is None:
             likelihood = self._likelihoods(block)
@@ -318,7 +320,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         return [(self._likelihoods(block), block.weight)]
 
     def _likelihoods(self, block: RowBlock) -> FloatArray:
-        """Return the probability of the true class under each of the three members, (m, 3)."""
+        """Return the probability of the true class by each of the three components, (m, 3)."""
         members = self._log_members(block.u)
         likelihoods: FloatArray = np.exp(members[:, np.arange(len(block.y)), block.y].T)
         return likelihoods
