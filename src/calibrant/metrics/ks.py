@@ -96,7 +96,7 @@ _N_EXCESS = 4
 
 
 def claims_ks(claims: Claims) -> float:
-    """Return the mean KS error of claims, weighted by v_c (see `Claims.mean`)."""
+    """Return the mean KS error of claims, weighted by v_c (see `Claims.share`)."""
     return claims.mean(claim_ks)
 
 

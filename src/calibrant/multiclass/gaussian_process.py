@@ -142,8 +142,8 @@ class GaussianProcessCalibration(BaseCalibrator):
 
     *Properties.* The latent function returns to the prior mean far from the calibration scores.
     With ``monotone=True``, the slope of the latent mean is at least 1e-3 / max(1, sd(u)) on the
-    range of the calibration scores. Outside this range, the slope is 1. The fit enforces this
-    minimum on a grid. A bound on the third derivative extends the minimum to the points between
+    range of the calibration scores. Outside this range, the slope is 1. The fit enforces the
+    minimum slope on a grid. With a bound on the third derivative, the minimum also holds between
     grid points. The latent values of each draw are sorted in the order of the scores. Calibration
     therefore keeps the order of the scores within each row, up to rounding and clipping. The result
     does not depend on the order of rows or classes. An integer weight is equivalent to repeating

@@ -23,8 +23,8 @@ class StructuredScaling(AffineCalibrator):
     r"""Transform the logits by a matrix or by scales, with a penalty that needs no tuning.
 
     Use `StructuredScaling` with 250 rows or more if you want a single formula instead of a stacked
-    ensemble. With fewer rows, use `TemperatureScaling` with a prior, or `AutoCalibration`. With
-    fewer rows, the penalty keeps the result closer to temperature scaling.
+    ensemble. With fewer rows, use `TemperatureScaling` with a prior, or `AutoCalibration`. The
+    penalty shrinks the result toward temperature scaling if there are few rows.
 
     Parameters
     ----------

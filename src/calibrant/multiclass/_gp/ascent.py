@@ -79,7 +79,7 @@ def _append_secant(
 
 
 def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) -> FloatArray:
-    """Multiply the gradient by the corrected inverse Hessian, by the two-loop recursion of L-BFGS."""
+    """Multiply the gradient by the corrected inverse Hessian (two-loop recursion of L-BFGS)."""
     remainder = slope.copy()
     shares = []
     for secant in reversed(secants):
