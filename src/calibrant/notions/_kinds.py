@@ -127,8 +127,8 @@ class ClassNotion(Notion):
 
     See Also
     --------
-    NamedClassNotion : Claim about the class with the given name. CumulativeNotion : Claims about
-    ordered classes.
+    NamedClassNotion : Claim about the class with the given name.
+    CumulativeNotion : Claims about ordered classes.
     """
 
     column: int | None = None

@@ -30,7 +30,7 @@ LARGE = 11.0
 
 
 class Series(NamedTuple):
-    """Style of one of several lines."""
+    """Style of one of several series."""
 
     color: str
     linestyle: str | tuple[int, tuple[int, ...]]
@@ -54,7 +54,7 @@ REFERENCE, ALARM = palette.REFERENCE, palette.ALARM
 
 
 def series(index: int) -> Series:
-    """Return the style of the series ``index``. Styles repeat after seven."""
+    """Return the style of the series ``index``. Styles repeat after seven series."""
     return _SERIES[index % len(_SERIES)]
 
 

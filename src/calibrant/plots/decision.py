@@ -18,12 +18,12 @@ from calibrant.plots._style import GREY, INK, SMALL, label, named_series, tidy
 
 @dataclass(eq=False, repr=False)
 class DecisionCurveDisplay(AxesDisplay):
-    """Decision curves, which show the net benefit of acting at each threshold.
+    """Plot of decision curves, which show the net benefit at each decision threshold.
 
-    The decision is to act if the predicted probability reaches the threshold. Use
-    `from_predictions` with one or several models, and `plot`. Higher is better. A model is useful
-    at thresholds at which its net benefit exceeds the net benefits of acting always and of acting
-    never.
+    The decision rule is to act if the predicted probability is at least the threshold. Call
+    `from_predictions` with the scores of one or several models, then `plot`. Higher is better. A
+    model is useful at a threshold if its net benefit is higher than the net benefits of acting
+    always and of never acting.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class DecisionCurveDisplay(AxesDisplay):
         y_prob : array-like of shape (n, K) or (n,), or dict of such arrays
             Scores of one model, or of several models by name.
         thresholds : array-like of shape (m,), optional
-            Thresholds. By default, 0.01 to 0.99 in steps of 0.01.
+            Thresholds. By default, the thresholds are 0.01 to 0.99 in steps of 0.01.
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}
@@ -98,7 +98,7 @@ class DecisionCurveDisplay(AxesDisplay):
 
     @property
     def act_always(self) -> FloatArray:
-        """Net benefit of acting on every row, at each threshold."""
+        """Return the net benefit of always acting, at each threshold."""
         return self.rate - (1.0 - self.rate) * self.thresholds / (1.0 - self.thresholds)
 
     def plot(self, ax: Any = None) -> Self:

@@ -24,10 +24,10 @@ _STYLES = {
 
 @dataclass(eq=False, repr=False)
 class GroupDisplay(AxesDisplay):
-    """Mean confidence minus accuracy of every group, with joint confidence intervals.
+    """Plot of mean confidence minus accuracy of every group, with joint confidence intervals.
 
-    Use `from_predictions` and `plot`. With two classes, the gap is the mean predicted probability
-    of the second class minus its frequency. Groups are sorted by their values.
+    Call `from_predictions`, then `plot`. With two classes, the gap is the mean predicted
+    probability of the second class minus its frequency. Groups are sorted by their values.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class GroupDisplay(AxesDisplay):
 
 
 def _kind(group: GroupEvaluation) -> str:
-    """Return the kind of a group, which depends on the sign and significance of its gap."""
+    """Return the style of a group, which depends on the sign and significance of its gap."""
     if group.gap_low > 0:
         return "high"
     if group.gap_high < 0:
