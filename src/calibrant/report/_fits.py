@@ -36,7 +36,7 @@ class Predictor(NamedTuple):
     inputs: str
 
     def predict(self, chunk: ArraySample) -> ArraySample:
-        """Return a chunk of original probabilities, and add calibrated probabilities as a column."""
+        """Return a chunk of original probabilities, with a column of calibrated probabilities."""
         scores = chunk.u[:]
         rows = chunk.with_scores(self._before(scores))
         rows.columns = (self._after(scores, chunk), *chunk.columns)
