@@ -63,7 +63,7 @@ def averaged_two_bin_error(
     errors of ``"confidence"`` and ``"top-label"`` are not truthful, because the prediction
     determines the claim that is evaluated.
 
-    The cost is O(n log n) time and O(n) memory per claim.
+    The computation takes O(n log n) time and O(n) memory per claim.
 
     References
     ----------

@@ -148,7 +148,7 @@ class GroupedEvaluation:
     labels that are drawn from this common fit. Reductions in log-loss are cross-fitted on 5 folds.
     Group effects are shrunk toward the effects of all rows, as in `GroupCalibration`.
 
-    With two classes, the gap is about the probability of the second class, not about the
+    With two classes, the gap is computed for the probability of the second class, not for the
     confidence. The confidence is the larger of the two probabilities. If all probabilities of a
     group are too low, the confidence is too low for probabilities above 0.5 and too high for
     probabilities below 0.5. The errors of the confidence could then cancel.
@@ -322,7 +322,7 @@ def evaluate_groups(
 ) -> GroupedEvaluation:
     """Evaluate each group of a sample in one pass. ``names`` are the names of the group columns.
 
-    The KS error of chunked rows is not computed, because it would require sorting all scores.
+    The KS error of chunked rows is not computed, because the KS error requires sorted scores.
     Groups with fewer than ``min_rows`` rows are left out of the result, and listed as
     ``suppressed``.
     """

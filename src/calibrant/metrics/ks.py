@@ -159,8 +159,8 @@ def ks_path(claim: Claim) -> KsPath:
     """Return the cumulative sums whose largest distance from zero is the KS error.
 
     Rows with the same score form one step, because the path within the step would depend on their
-    order. Rows with weight zero are excluded. The claim must have at least one row. The cost is O(n
-    log n).
+    order. Rows with weight zero are excluded. The claim must have at least one row. The computation
+    takes O(n log n) time.
     """
     return KsPath(*map(np.concatenate, zip(*path_parts(claim), strict=True)))
 

@@ -10,8 +10,8 @@ most n / A, and on average after A rows or more.
 
 **Confidence sequences.** Let :math:`x_i = o_i - s_i` be the residuals of a claim, let
 :math:`\hat x_i` be predictions of these residuals from earlier rows, and let
-:math:`V_t = \sum_i (x_i - \hat x_i)^2`. With probability :math:`1 - \alpha`, the mean of the true
-gaps of the first t rows lies within :math:`u(V_t) / t` of the mean residual, for all t
+:math:`V_t = \sum_i (x_i - \hat x_i)^2`. With probability :math:`1 - \alpha`, the distance between
+the mean true gap and the mean residual of the first t rows is at most :math:`u(V_t) / t`, for all t
 simultaneously. Here u solves :math:`\log m(u, V) = \log(2 / \alpha)`, and m is the mixture of the
 exponential supermartingales over a gamma prior with parameter :math:`\rho`.
 
@@ -380,8 +380,9 @@ def discoveries(log_e: FloatArray, alpha: float) -> IntArray:
 
     Notes
     -----
-    Of G e-values, the procedure selects the k largest, for the largest k for which each of them is
-    at least :math:`G / (\alpha k)`. The bound holds for any dependence between the e-values.
+    The procedure selects the k largest of G e-values. The number k is the largest number for which
+    each selected e-value is at least :math:`G / (\alpha k)`. The bound holds for any dependence
+    between the e-values.
 
     References
     ----------

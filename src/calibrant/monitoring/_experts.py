@@ -1,4 +1,4 @@
-r"""Experts, which recalibrate the deployed forecast and learn from labels as they arrive.
+r"""Experts, which recalibrate the deployed forecast and learn from labels when labels arrive.
 
 **Scalings.** Each expert is :math:`q = \mathrm{softmax}(\beta \log p + b)` and takes a Newton step
 after every block of rows. The information H is discounted, so old rows are forgotten. A prior,
@@ -64,7 +64,7 @@ class Expert(NamedTuple):
     ----------
     discount : float
         Share of the information that is kept at each row. With 1, the expert learns from all rows
-        equally. With 0.99, it learns from about the last 100 rows.
+        equally. With 0.99, the expert learns from about the last 100 rows.
     intercepts : bool
         Whether to fit an intercept per class in addition to the temperature.
 

@@ -33,7 +33,7 @@ class CalibrationMonitor:
     Call `update` whenever labels arrive, and pass the labels with their predicted probabilities.
     You can check the result after every update, because the probability of a false alarm within
     ``horizon`` rows is at most ``false_alarm`` in total. Print the monitor for a description in
-    sentences, and keep it between jobs with `to_json` and `from_json`.
+    sentences. Use `to_json` and `from_json` to store the monitor between jobs.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class CalibrationMonitor:
         A detector starts a new test at every row, so a long period without drift does not delay the
         alarm. A test accumulates evidence from the first row.
     arl : float, optional
-        Average number of calibrated rows until a false alarm of a detector. It replaces
+        Average number of calibrated rows until a false alarm of a detector. This number replaces
         ``horizon / false_alarm``.
     lag : int
         Number of rows that are predicted before the label of the first of these rows is known. The
@@ -234,7 +234,7 @@ class CalibrationMonitor:
         """Compute the sums over the rows of a shard without changing this monitor.
 
         Add the chunks of all shards of a period, and pass the total to `absorb`. The parameters are
-        those of `update`.
+        the same as in `update`.
         """
         if self._rule.lag > 1:
             raise ValueError(

@@ -106,14 +106,15 @@ class OnlineCalibration(BaseEstimator):
 
     where :math:`Z_t` makes the weights sum to 1. Because of the fixed share :math:`\sigma`
     (``share``), the mixture can adapt if the best expert changes. Experts are temperature scalings
-    and temperature scalings with intercepts. They are fitted by Newton steps, in which older rows
-    have less weight.
+    and temperature scalings with intercepts. The experts are fitted by Newton steps, in which older
+    rows have less weight.
 
-    The rows of one `partial_fit` are one batch. The issued forecasts of the batch are those of
+    The rows of one `partial_fit` are one batch. The issued forecasts of the batch are the output of
     `predict_proba` just before the call. The weights learn from the mean log-likelihood of the
     batch. The likelihoods of the rows are raised to the power :math:`1 / d`, where :math:`d` is the
-    size of the largest batch so far. For **any** sequence of outcomes, the sum of log-losses of the
-    issued forecasts exceeds that of every expert, including the deployed forecast, by at most
+    size of the largest batch so far. For **any** sequence of outcomes, the total log-loss of the
+    issued forecasts exceeds the total log-loss of every expert, including the deployed forecast, by
+    at most
 
     .. math:: d \ln M + (n - 1) \ln \frac 1 {1 - \sigma} .
 
@@ -131,8 +132,8 @@ class OnlineCalibration(BaseEstimator):
     With ``calibeat`` and labels that arrive row by row, the regret of the confidences in a bin of n
     rows is bounded for any sequence of outcomes. Compared with the best constant confidence in
     hindsight, the regret is at most :math:`\ln n + \ln 40` nats (20 bins). In the Brier score, the
-    regret is at most :math:`1 + \ln(n + 1)`. ``bound_`` is about the mixture and does not hold for
-    the recalibrated confidences.
+    regret is at most :math:`1 + \ln(n + 1)`. ``bound_`` holds for the mixture, and not for the
+    recalibrated confidences.
 
     References
     ----------

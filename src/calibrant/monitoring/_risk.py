@@ -93,8 +93,8 @@ class RiskMonitor:
 
     Call `update` whenever labels of answered rows arrive. You can check the result after every
     update. If the guarantee holds, the probability of an alarm at any time is at most ``alpha``. An
-    alarm revokes the certificate of the guarantee. Keep the monitor between jobs with `to_json` and
-    `from_json`.
+    alarm revokes the certificate of the guarantee. Use `to_json` and `from_json` to store the
+    monitor between jobs.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class RiskMonitor:
         Parameters
         ----------
         y : array-like of shape (n,)
-            True labels, in the order in which they arrived.
+            True labels, in order of arrival.
         predicted : array-like of shape (n,)
             Predicted labels.
         answered : array-like of bool, shape (n,), optional
@@ -211,7 +211,7 @@ class RiskMonitor:
         Parameters
         ----------
         losses : array-like of shape (n,)
-            Losses between 0 and ``largest_loss``, in the order in which they arrived.
+            Losses between 0 and ``largest_loss``, in order of arrival.
         when : str
             Name of the update, such as a date.
 

@@ -277,8 +277,8 @@ def estimate_performance(
     -----
     The confidence is calibrated on the reference by isotonic regression. The expected accuracy is
     the mean calibrated confidence. Calibrated probability vectors estimate the accuracy less
-    precisely. They only determine how the remaining probability of a row is distributed over the
-    other classes.
+    precisely. These vectors only determine how the remaining probability of a row is distributed
+    over the other classes.
 
     **Limits.** Without labels, a drop in accuracy at the same confidence cannot be detected. The
     estimate is valid if predictions with the same confidence are correct as often as on the

@@ -25,8 +25,9 @@ points would change the log-loss by less than 1e-4 nats."""
 class BayesianTemperatureScaling(BaseCalibrator):
     r"""Average temperature scaling over the posterior of the temperature.
 
-    Use it with fewer than 100 rows, or with fewer rows than classes. The method keeps the ranking
-    of the classes. With many rows, the result is close to `TemperatureScaling`, which is faster.
+    Use `BayesianTemperatureScaling` with fewer than 100 rows, or with fewer rows than classes. The
+    method keeps the ranking of the classes. With many rows, the result is close to
+    `TemperatureScaling`, which is faster.
 
     Parameters
     ----------
@@ -69,11 +70,12 @@ class BayesianTemperatureScaling(BaseCalibrator):
     interpolated from its value and first two derivatives. A prediction computes five exponentials
     per score.
 
-    On six data sets of 100 to 1,000 classes with five random samples each, the mean reduction in
-    log-loss was 0.1804 nats with 30 rows, 0.1964 with 50 and 0.1997 with 100. With the
-    maximum-likelihood temperature, the mean reduction was 0.1800, 0.1956 and 0.1996. The log-loss
-    increased by more than 0.005 in 3 of 90 cases. With the maximum-likelihood temperature, the
-    log-loss increased by as much in 10 of 90 cases. The prior was chosen on the same data sets.
+    The method was compared on six data sets of 100 to 1,000 classes, with five random samples each.
+    The mean reduction in log-loss was 0.1804 nats with 30 rows, 0.1964 with 50 rows and 0.1997 with
+    100 rows. With the maximum-likelihood temperature, the mean reductions were 0.1800, 0.1956 and
+    0.1996. The log-loss increased by more than 0.005 in 3 of 90 cases. With the maximum-likelihood
+    temperature, the log-loss increased by as much in 10 of 90 cases. The prior was chosen on the
+    same data sets.
 
     References
     ----------

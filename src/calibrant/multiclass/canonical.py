@@ -49,8 +49,8 @@ MOST_RESOLUTION = 2**20
 class CanonicalBinning(Calibrator):
     r"""Calibrate whole probability vectors by the frequencies of the labels in bins of the simplex.
 
-    Use it with three or four classes and many rows, because the number of bins grows exponentially
-    with the number of classes.
+    Use `CanonicalBinning` with three or four classes and many rows, because the number of bins
+    grows exponentially with the number of classes.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ class CanonicalBinning(Calibrator):
     equivalent to duplicating a row. The other partitions do not depend on the data, and their
     frequencies use all rows.
 
-    The cost is O(n L depth) for "sierpinski", O(n L) for "grid" and O(n n_bins) for "projection",
-    which needs all rows in memory.
+    A fit takes O(n L depth) time for "sierpinski", O(n L) for "grid" and O(n n_bins) for
+    "projection". "projection" needs all rows in memory.
 
     References
     ----------
@@ -325,8 +325,8 @@ class CanonicalBinning(Calibrator):
         Raises
         ------
         ValueError
-            If rows were weighted, if no bin has a row, or if `CalibratedClassifier` fitted the
-            calibrator to scores of other models than the predicting model.
+            If rows were weighted, or if no bin has a row. Also if `CalibratedClassifier` fitted the
+            calibrator to scores of models other than the model that predicts.
 
         See Also
         --------

@@ -46,9 +46,9 @@ class _Choice(NamedTuple):
 class DirichletCalibration(AffineCalibrator):
     r"""Calibrate by penalized multinomial logistic regression on log-probabilities.
 
-    Use it with 3 to about 20 classes and several hundred rows or more. The method corrects
-    confusions between pairs of classes. The calibrated probabilities are :math:`\mathrm{softmax}(W
-    \log p + b)`.
+    Use `DirichletCalibration` with 3 to about 20 classes and several hundred rows or more. The
+    method corrects confusions between pairs of classes. The calibrated probabilities are
+    :math:`\mathrm{softmax}(W \log p + b)`.
 
     Parameters
     ----------
@@ -108,8 +108,9 @@ class DirichletCalibration(AffineCalibrator):
     with ``calibrant.metrics.scorer("log_loss")``.
 
     Newton's method uses the exact Hessian as preconditioner for up to 21 classes, and the K
-    diagonal blocks of the Hessian for more classes. A pass costs O(n K^2) time. The memory is
-    O(block + K^2). With up to 160 classes, the K^3 entries of the preconditioner add at most 33 MB.
+    diagonal blocks of the Hessian for more classes. A pass over the data takes O(n K^2) time. The
+    memory is O(block + K^2). With up to 160 classes, the K^3 entries of the preconditioner add at
+    most 33 MB.
 
     References
     ----------

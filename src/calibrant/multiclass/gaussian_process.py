@@ -53,9 +53,9 @@ _JITTER = 1e-8
 class GaussianProcessCalibration(BaseCalibrator):
     r"""Calibrate by a smooth function with a Gaussian process prior.
 
-    Use it with several hundred rows or more if no parametric method fits. The same function
-    transforms all scores of a row. The function stays near the identity far from the calibration
-    scores. The model is
+    Use `GaussianProcessCalibration` with several hundred rows or more if no parametric method fits
+    the data well. The same function transforms all scores of a row. The function stays near the
+    identity far from the calibration scores. The model is
 
     .. math:: P(y = k \mid u) = \mathrm{softmax}(f(u_1), \dots, f(u_K))_k, \qquad
               f \sim \mathrm{GP}\bigl(u,\; v\, e^{-(u - u')^2 / (2 l^2)} + \mathrm{noise}\, 1_{u =
@@ -378,9 +378,9 @@ def _averaged_over_ties(proba: FloatArray, ordered: FloatArray) -> FloatArray:
 def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray, FloatArray]:
     """Remove rows without weight, sort the scores in each row, sort the rows, and merge duplicates.
 
-    These steps do not change the bound. They make rounding errors independent of the order of rows
-    and classes, and of whether a row is duplicated or weighted. Rows that are read on demand are
-    not sorted.
+    These steps do not change the bound. After these steps, rounding errors do not depend on the
+    order of rows and classes, or on whether a row is duplicated or weighted. Rows that are read on
+    demand are not sorted.
     """
     rows = np.flatnonzero(weight)
     if isinstance(u, LazyRows):

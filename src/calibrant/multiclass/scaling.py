@@ -139,7 +139,7 @@ class MatrixScaling(AffineCalibrator):
         Strength of the penalty on the off-diagonal entries of W. With 0, the entries are not
         penalized.
     mu : float, optional
-        Strength of the penalty on the intercepts. If None, it equals ``lam``.
+        Strength of the penalty on the intercepts. If None, ``mu`` equals ``lam``.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of labels, optional

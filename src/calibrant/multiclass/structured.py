@@ -30,7 +30,7 @@ class StructuredScaling(AffineCalibrator):
     ----------
     structure : {"matrix", "vector"}, default "matrix"
         "matrix" also corrects confusions between pairs of classes. "vector" fits one scale per
-        class, costs O(n K) and suits problems with more than 300 classes.
+        class in O(n K) time, and is suitable for more than 300 classes.
     center : bool, default False
         Whether to subtract the row mean from ``log q`` before the transformation. Centering reduces
         the log-loss of "matrix" if n is below about :math:`K^2`, and increases the log-loss

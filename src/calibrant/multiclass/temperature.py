@@ -36,8 +36,8 @@ class TemperatureScaling(SoftmaxCalibrator):
     r"""Divide the logits by one temperature: :math:`\mathrm{softmax}(u / T)`.
 
     Use `TemperatureScaling` if predicted classes must not change, or if there are few rows. The
-    method has a single parameter and keeps the ranking of the classes. T > 1 makes a model less
-    confident, and T < 1 makes it more confident.
+    method has a single parameter and keeps the ranking of the classes. Calibration reduces the
+    confidence if T > 1, and increases the confidence if T < 1.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class TemperatureScaling(SoftmaxCalibrator):
         / (2 n s^2)` to the mean log-loss, which limits T with few rows. 0.25 is a good value below
         100 rows.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
-        Type of the scores that you pass to `fit` and to `predict_proba`. Pass logits if you have
-        them.
+        Type of the scores that you pass to `fit` and to `predict_proba`. Pass logits if they are
+        available.
     classes : array-like of labels, optional
         Labels of the columns. If None, integer labels are column numbers and other labels are
         sorted.
@@ -75,7 +75,7 @@ class TemperatureScaling(SoftmaxCalibrator):
     -----
     The scores u are the logits, or the logarithms of the probabilities. The log-loss is convex in
     1/T. Newton's method for log T, safeguarded by a bracket, takes two to five passes over the
-    data. Each pass costs O(n K) time and O(block) memory.
+    data. Each pass takes O(n K) time, and memory for one block of rows.
 
     Clipping can change the temperature of confident networks. For example, 56% of the probabilities
     of a DenseNet are below 1e-12. Its temperature is 2.88 if fitted to logits, and 2.85 if fitted
@@ -185,7 +185,7 @@ class TemperatureScaling(SoftmaxCalibrator):
 
 
 def _tail(top: TopScores) -> Tail | None:
-    """Return the distribution of the tail mass, or None if it is unknown or there is no tail."""
+    """Return the distribution of the tail mass, or None if the tail mass is unknown or absent."""
     if top.log_rest is None or top.n_known == top.n_classes:
         return None
     return tail_of(top.log_proba, top.log_rest, top.n_classes)
@@ -244,7 +244,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     Notes
     -----
     The temperature is fitted first. The weights then minimize the log-loss on the simplex, which is
-    a convex problem. The weights are accurate to 1e-6. The fit costs O(n K) time and stores three
+    a convex problem. The weights are accurate to 1e-6. The fit takes O(n K) time, and stores three
     numbers per row if the rows are in memory.
 
     References

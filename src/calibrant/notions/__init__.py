@@ -140,7 +140,7 @@ def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
 
 
 def is_named(notion: Notion) -> bool:
-    """Return whether `as_notion` restores a notion from its name, so it can be saved."""
+    """Return whether `as_notion` restores a notion from its name, so the notion can be saved."""
     try:
         return as_notion(notion.name, vectors=True) == notion
     except ValueError:

@@ -1,8 +1,8 @@
 """Base class of the types of calibration, which select and describe claims.
 
 To define your own type, subclass `Notion` and write ``name``, ``n_quantities`` and ``select``. All
-other methods have defaults for claims about a set of classes, which ``members`` returns. A notion
-also defines the names of claims, their text in guarantees, and how
+other methods have defaults for claims that the true class is in a set, which ``members`` returns. A
+notion also defines the names of claims, their text in guarantees, and how
 `MulticlassToBinary.predict_proba` fills a row.
 """
 
@@ -37,7 +37,7 @@ class Notion(ABC):
 
     A claim is a binary event with a predicted probability. A notion selects J scores per row. The
     j-th scores of all rows form *quantity* j. Each quantity has L claims, with L = K if the notion
-    splits by label, and L = 1 otherwise. Claim ``j * L + l`` is about quantity j and label l.
+    splits by label, and L = 1 otherwise. Claim ``j * L + l`` belongs to quantity j and label l.
 
     See Also
     --------
@@ -96,12 +96,12 @@ class Notion(ABC):
 
     @property
     def claims_are_labels(self) -> bool:
-        """Whether claims are about single labels, so several labels of a row may be true."""
+        """Whether each claim refers to a single label, so several labels of a row may be true."""
         return False
 
     @property
     def claims_are_running_sums(self) -> bool:
-        """Whether claim k is about the sum of the columns up to k, for each class but the last.
+        """Whether the score of claim k is the sum of columns up to k, for each class but the last.
 
         In this case, the differences between consecutive scores are a row of probabilities.
         """
@@ -175,10 +175,11 @@ class Notion(ABC):
     def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
         """Insert calibrated ``claims`` into the rows ``proba``, and return the new rows (m, K).
 
-        A claim about a label becomes the entry of its column. A claim about a set scales the
-        members of the set. The other entries of a row are rescaled, so the row sums to one. If the
-        notion defines neither labels nor sets, or if sets overlap, rows stay unchanged. If the
-        claims are rows, or running sums of rows, they determine the whole row.
+        The score of a claim for a label becomes the entry of the label's column. The score of a
+        claim for a set scales the members of the set. The other entries of a row are rescaled, so
+        the row sums to one. If the notion defines neither labels nor sets, or if sets overlap, rows
+        stay unchanged. If the claims are rows, or running sums of rows, they determine the whole
+        row.
         """
         if self.claims_are_rows:
             return claims.score

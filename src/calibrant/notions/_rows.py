@@ -82,7 +82,7 @@ def scale_sets(proba: FloatArray, sets: list[IntArray], claimed: FloatArray) -> 
     """Return rows on the simplex whose columns ``sets[j]`` (m, r_j) sum to ``claimed[:, j]``.
 
     The sets must be disjoint. The entries of a set keep their proportions. If all entries of a set
-    are zero, all of them get the same value.
+    are zero, all members get the same value.
     """
     shares = [
         normalized(np.take_along_axis(proba, label, axis=1)) * claimed[:, j : j + 1]

@@ -28,7 +28,7 @@ class SetNotion(Notion):
     ----------
     sets : dict of name -> list of class names or names of other sets
         Names of the sets and their members, such as ``{"animal": ["cat", "dog"], "vehicle": ["car",
-        "bus"]}``. Class labels are converted to strings before they are compared.
+        "bus"]}``. Class labels are compared as strings.
 
     See Also
     --------

@@ -2,7 +2,8 @@
 
 Before, after, reference and alarm have the colors of `calibrant._output.palette`, as in reports.
 Other series have the colors of Okabe and Ito, which color-blind readers can distinguish. Series
-also differ in line style, marker and lightness, so readers can distinguish them in black and white.
+also differ in line style, marker and lightness, so readers can distinguish series in black and
+white.
 """
 
 from __future__ import annotations

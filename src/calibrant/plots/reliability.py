@@ -84,8 +84,8 @@ class ReliabilityDisplay(GridDisplay):
     class_names : array, optional
         Names of the classes.
     name : str, optional
-        Name of the model. If a display with one claim has a name, it is drawn as a line, so one
-        diagram can compare several models.
+        Name of the model. Displays of one claim with a name are drawn as lines, so one diagram can
+        compare several models.
     drawn, drawn_before : BinTable, optional
         Sums of the bins that are drawn. By default, the bins of ``table`` and ``before`` are drawn.
     curve, curve_before : curves, optional
@@ -113,10 +113,10 @@ class ReliabilityDisplay(GridDisplay):
     bin are calibrated. The bands of several bins do not hold jointly. For a calibrated model, one
     or two of 15 bins are outside a 90% band on average.
 
-    A bin counts as a bin with few rows if it has fewer than 10 rows, or fewer rows than the square
-    root of their total number. By default, the diagram starts from 15 bins of equal width and
-    merges neighboring bins with few rows, so a small data set has fewer than 15 bins. The error in
-    the title is computed with all 15 bins.
+    Bins with few rows are bins with fewer than 10 rows, or with fewer rows than the square root of
+    the total number of rows. By default, the diagram starts from 15 bins of equal width and merges
+    neighboring bins with few rows. The diagram of a small data set has fewer bins. The error in the
+    title is computed with all 15 bins.
 
     With ``curve="isotonic"``, the diagram has no bins. The curve is the isotonic regression of the
     outcomes (CORP), and the band contains the curve of a calibrated model with probability

@@ -115,11 +115,12 @@ class MulticlassToBinary(Calibrator):
       entry of the top class if possible.
 
     `predict` returns the class with the highest entry of `predict_proba`. This class can differ
-    from the top class of the scores, if the calibrated probability of the top class is at most 1/K
-    or below the calibrated probability of another rank. For example, the top class was compared on
-    10,000 rows of CIFAR-100 (ResNet-110). The top class changes in 2 rows with a spline of the
-    confidence, in 143 rows with one spline per top label, and in no row with histogram binning. The
-    accuracy is 0.7490 in all cases.
+    from the class with the highest score before calibration. The two classes can differ if the
+    calibrated probability of the top class is at most 1/K, or below the calibrated probability of
+    another rank. For example, consider 10,000 rows of CIFAR-100 (ResNet-110). With a spline of the
+    confidence, the predicted class changes in 2 rows. The predicted class changes in 143 rows with
+    one spline per top label, and in no row with histogram binning. The accuracy is 0.7490 in all
+    cases.
 
     A fit consists of one binary fit per claim, and needs memory for a few columns of scores.
 
@@ -249,7 +250,7 @@ class MulticlassToBinary(Calibrator):
     def _fit_batch(
         self, claims: Sequence[Claim], base: BaseBinaryCalibrator
     ) -> Iterator[_ClaimFit]:
-        """Fit claims. Those claims of a quantity that have too few rows share a pooled fit."""
+        """Fit claims. Claims with too few rows share a pooled fit per quantity."""
         notion = self._bound
         clones = [
             base._for_claim(notion.column_of(claim.index, self.n_classes_), claim.index)
@@ -430,9 +431,9 @@ class MulticlassToBinary(Calibrator):
         ------
         ValueError
             If there is no guarantee. Calibrators other than histogram binning have no guarantee.
-            There is also no guarantee with ``boundary="include"``, with weighted rows, if no claim
-            has two points per bin, or if `CalibratedClassifier` fitted the calibrator on scores of
-            models other than the model that predicts.
+            There is also no guarantee with ``boundary="include"``, with weighted rows, or if no
+            claim has two points per bin. The same is true if `CalibratedClassifier` fitted the
+            calibrator on scores of models other than the model that predicts.
 
         See Also
         --------

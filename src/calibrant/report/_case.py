@@ -44,6 +44,6 @@ class Case(NamedTuple):
 
 
 def rows_to_test(drawn: DrawnRows, seed: int) -> DrawnRows:
-    """Return the drawn rows, or a random subset if tests of all of them would take too long."""
+    """Return the drawn rows, or a random subset if tests of all rows would take too long."""
     is_weighted = drawn.sample_weight is not None
     return drawn.draw(_TESTED_WEIGHTED_ROWS if is_weighted else _TESTED_ROWS, seed)

@@ -238,8 +238,8 @@ class Report(ShortRepr):
     ----------
     action, advice : str
         Recommendation and its rating. The rating is "good" if the recommendation is clear, and
-        "bad" if the calibrator increases log-loss. It is "mixed" if miscalibration may remain, or
-        if more rows are needed.
+        "bad" if the calibrator increases log-loss. The rating is "mixed" if miscalibration may
+        remain, or if more rows are needed.
     verdict : str
         Sentences about the effect of calibration on held-out rows.
     conclusion : str

@@ -91,7 +91,7 @@ class _SumRule(NamedTuple):
         """Compute all sums of a chunk.
 
         The result contains accumulators before and after calibration, and moments of the log-loss
-        and of `_columns_of`. It also contains the weight of each fold and the drawn rows.
+        and of `_columns_of`. The result also contains the weight of each fold and the drawn rows.
         """
         after = chunk.columns[0]
         rows = DrawnRows(chunk.u[:], after, chunk.y, chunk.weight)

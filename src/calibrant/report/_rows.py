@@ -28,7 +28,7 @@ FoldOf = Callable[[ArraySample], IntArray]
 
 
 class Folds(NamedTuple):
-    """Folds that hold out every row once, and the weights of the folds."""
+    """Folds that hold out every row once."""
 
     plan: FoldPlan
     fold_of: FoldOf

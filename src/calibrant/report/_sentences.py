@@ -44,7 +44,7 @@ _OVERCONFIDENT = 0.01
 def verdict(
     before: Evaluation, gap: Interval, gain: Gain, method: str, error_sentence: str = ""
 ) -> tuple[str, str]:
-    """Rate the effect of calibration as "good", "mixed" or "bad", and describe it in sentences.
+    """Rate the effect of calibration as "good", "mixed" or "bad", and return sentences for a report.
 
     ``gap`` is confidence minus accuracy. ``error_sentence`` states remaining or possible errors.
     """
@@ -72,7 +72,7 @@ def gain_sentence(gain: Gain, method: str) -> str:
 
 
 def remaining(gap: Interval, tests: Sequence[CheckRow], *, is_held_out: bool) -> tuple[bool, str]:
-    """Return whether miscalibration was detected after calibration, and a sentence about it.
+    """Return whether miscalibration was detected after calibration, and the result in a sentence.
 
     ``gap`` is confidence minus accuracy after calibration. Tests are used only if no fit has used
     the rows, because tests after cross-fitting miss most remaining errors.

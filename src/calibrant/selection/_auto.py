@@ -117,9 +117,10 @@ class AutoCalibration(Calibrator):
     -----
     Member j, fitted without the fold of row i, predicts the probability :math:`P_{ij}` for the true
     class of row i. Let :math:`c_i` be the weight of row i. Member 0 is the combination of the
-    identity and `BayesianTemperatureScaling`. The share of each of these two is proportional to
-    :math:`\exp(L - S \min(1, n / K))`, with its total log-likelihood L and the standard error S of
-    its total gain over the identity. The weights maximize
+    identity and `BayesianTemperatureScaling`. The share of each of these two calibrators is
+    proportional to :math:`\exp(L - S \min(1, n / K))`. Here, L is the total log-likelihood of the
+    calibrator, and S is the standard error of its total gain over the identity. The weights
+    maximize
 
     .. math:: \sum_i c_i \log (P w)_i + 2 \log w_0 - \sqrt{\sum_i c_i (g_i - \bar g)^2}, \quad
         g_i = \log \frac{(P w)_i}{P_{i0}}.

@@ -72,8 +72,9 @@ def compare(
     """Compare calibrators on one or several data sets by cross-validation.
 
     Every row is predicted by calibrators that were fitted on other rows. Some methods use
-    cross-validation themselves, for example to choose the penalty of `DirichletCalibration`. They
-    use only the training rows (nested cross-validation), so the results account for this choice.
+    cross-validation themselves, for example to choose the penalty of `DirichletCalibration`. Such
+    methods use only the training rows (nested cross-validation), so the results account for this
+    choice.
 
     Parameters
     ----------
@@ -93,10 +94,10 @@ def compare(
     cv : int, splitter or iterable of (train, test) rows, default 5
         Folds.
     metrics : list of names or functions, or dict of name -> either, optional
-        Metrics to compute. Names are names of `calibrant.metrics`, such as "log_loss",
-        "brier_score", "accuracy", "conf_ece", "cw_ece", "tl_ece", "ks", ... Functions receive
-        column codes and probabilities. Lower values must be better, unless you pass a
-        `calibrant.metrics.Metric`.
+        Metrics to compute. Names refer to `calibrant.metrics`, such as "log_loss", "brier_score",
+        "accuracy", "conf_ece", "cw_ece", "tl_ece", "ks", ... Functions receive column codes and
+        probabilities. Lower values of a function must be better. If higher values are better, pass
+        a `calibrant.metrics.Metric`.
     sample_weight : array-like of shape (n,), or dict of name -> weights, optional
         Row weights.
     classes : array-like of labels, optional
@@ -133,11 +134,11 @@ def compare(
     calibration error is mostly sampling noise. The mean calibration error over folds would
     therefore be too large.
 
-    Confidence intervals of gains are the asymptotic "nadeau-bengio" intervals of `Gain`. They are
-    for the improvement by a calibrator that is fitted on as many rows. `calibration_gain` estimates
-    the improvement by the best calibrator instead. Ranks, Friedman's test and critical differences
-    compare methods over data sets. Do not choose a method by its ECE, because the ECE rewards
-    coarse predictions.
+    Confidence intervals of gains are the asymptotic "nadeau-bengio" intervals of `Gain`. These
+    intervals are for the improvement by a calibrator that is fitted on as many rows.
+    `calibration_gain` estimates the improvement by the best calibrator instead. Ranks, Friedman's
+    test and critical differences compare methods over data sets. Do not choose a method by its ECE,
+    because the ECE rewards coarse predictions.
 
     The results of the best of several methods are optimistic, especially with few rows. For
     example, eleven methods were compared on 50 rows of a calibrated model. The best method seemed

@@ -53,7 +53,7 @@ class CrossFitted(Calibrator):
     Notes
     -----
     With J folds, a fit consists of J fits of the calibrator, and a prediction consists of J
-    predictions. A single row has no folds, so one calibrator is fitted to it. Row number i of
+    predictions. A single row has no folds, so one calibrator is fitted to the row. Row number i of
     chunked data, such as dask arrays, is in fold i mod cv.
 
     References

@@ -113,13 +113,14 @@ class GroupCalibration(Calibrator):
     .. math:: z_i = \Bigl(1 + a + \sum_{g \in G(i)} a_g\Bigr) u_i + b + \sum_{g \in G(i)} b_g .
 
     The effects minimize the log-loss plus :math:`\frac s2 \sum_g (a_g^2 + |b_g|^2)`. At the
-    optimum, the sum of (outcome - probability) over a group is :math:`s\, b_g` for each class, so
-    groups are calibrated on average up to the shrinkage (low-degree multicalibration, Gopalan et
-    al. 2022). There are two fits. The one-stage fit uses the logits of the scores. The two-stage
-    fit uses logarithms of out-of-fold predictions by the pooled calibrator, with a = 0 and b = 0.
-    The result is a weighted average of the pooled calibrator and both fits. The weights of this
-    average maximize the out-of-fold log-likelihood, with two pseudo-observations that favor the
-    pooled calibrator. Rows without a known group are calibrated by the pooled calibrator.
+    optimum, the sum of (outcome - probability) over a group is :math:`s\, b_g` for each class.
+    Apart from the shrinkage, each group is therefore calibrated on average (low-degree
+    multicalibration, Gopalan et al. 2022). There are two fits. The one-stage fit uses the logits of
+    the scores. The two-stage fit uses logarithms of out-of-fold predictions by the pooled
+    calibrator, with a = 0 and b = 0. The result is a weighted average of the pooled calibrator and
+    both fits. The weights of this average maximize the out-of-fold log-likelihood, with two
+    pseudo-observations that favor the pooled calibrator. Rows without a known group are calibrated
+    by the pooled calibrator.
 
     Candidates for the strength are infinity, 100, 30, 10, 3, 1, 0.3 and 0.1. The strength s
     corresponds to a normal prior with standard deviation :math:`s^{-1/2}` on each effect. If the
@@ -127,8 +128,8 @@ class GroupCalibration(Calibrator):
     slopes but no offsets. A Newton step takes one pass over the data and :math:`O(n K^2)` time. If
     :math:`n K \ge 2^{21}`, a single fold is held out, unless ``cv`` is a splitter.
 
-    Calibration within groups does not imply equal error rates of groups, and the two goals are
-    incompatible in general (Kleinberg, Mullainathan & Raghavan 2016).
+    Calibration within groups does not imply equal error rates of groups. In general, the two goals
+    are incompatible (Kleinberg, Mullainathan & Raghavan 2016).
 
     References
     ----------

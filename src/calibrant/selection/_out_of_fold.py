@@ -75,8 +75,8 @@ def fit_members(
 ) -> FoldFits:
     """Fit each base calibrator once per fold, on the rows that are not held out.
 
-    The first base calibrator is always fitted. The other base calibrators are fitted only if they
-    start in time.
+    The first base calibrator is always fitted. The other base calibrators are fitted only if their
+    fits can start within the time budget.
     """
     start = monotonic()
     fits: dict[str, Sequence[Any]] = {}

@@ -7,9 +7,9 @@ and of all other members, and row weights c, the weights w on the simplex maximi
 .. math:: \sum_i c_i \log (P w)_i + 2 \log w_0 - \sqrt{\sum_i c_i (g_i - \bar g)^2}, \quad
     g_i = \log \frac{(P w)_i}{P_{i0}}.
 
-The root is a norm of g, so the objective is a minimum over vectors u of functions :math:`\sum_i c_i
-(1 - u_i) \log (P w)_i + 2 \log w_0`. If all row weights are at least one, these functions and
-therefore their minimum are concave in w.
+The root is a norm of g. So the objective is a minimum over vectors u of the functions
+:math:`\sum_i c_i (1 - u_i) \log (P w)_i + 2 \log w_0`. If all row weights are at least one, these
+functions and therefore their minimum are concave in w.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def trusted_shares(rows: OutOfFold) -> FloatArray:
 class _Sums(NamedTuple):
     """Sums over rows for given weights of the members.
 
-    With a row :math:`a = (P_i / (P w)_i, g_i, 1)` for each i, these are the matrices of c a a' and
-    of c g a a'.
+    With the row :math:`a = (P_i / (P w)_i, g_i, 1)` for each i, the sums are the matrices of c a a'
+    and of c g a a'.
     """
 
     products: FloatArray
