@@ -245,7 +245,7 @@ def _prior(n_classes: int) -> FloatArray:
 
 
 def experts_to_state(states: tuple[ExpertState, ...] | list[ExpertState]) -> dict[str, Any]:
-    """The states as plain numbers for JSON."""
+    """Return the states as plain numbers for JSON."""
     return {
         "theta": as_numbers(np.array([state.theta for state in states])),
         "information": as_numbers(np.array([state.information for state in states])),
@@ -296,7 +296,7 @@ class TopBins:
         return _CONFIDENCE.fill(proba, claims._replace(score=self.rate[_bin_index(claims.score)]))
 
     def to_state(self) -> dict[str, Any]:
-        """The counts as plain numbers for JSON."""
+        """Return the counts as plain numbers for JSON."""
         return {"count": as_numbers(self.count), "hits": as_numbers(self.hits)}
 
     @classmethod

@@ -110,8 +110,8 @@ class OnlineCalibration(BaseEstimator):
     rows have less weight.
 
     The rows of one `partial_fit` are one batch. The issued forecasts of the batch are the output of
-    `predict_proba` just before the call. The weights learn from the mean log-likelihood of the
-    batch. The likelihoods of the rows are raised to the power :math:`1 / d`, where :math:`d` is the
+    `predict_proba` just before the call. The weights are then updated with the likelihoods of the
+    rows of the batch. The likelihoods are raised to the power :math:`1 / d`, where :math:`d` is the
     size of the largest batch so far. For **any** sequence of outcomes, the total log-loss of the
     issued forecasts exceeds the total log-loss of every expert, including the deployed forecast, by
     at most
@@ -125,9 +125,9 @@ class OnlineCalibration(BaseEstimator):
     this case, ``log_loss_`` is correct, but the bound does not hold. If labels are k batches late,
     use k + 1 instances in turn. The sum of the bounds of all instances is then a valid bound.
 
-    Experts change after every 128 rows of one `partial_fit` and at its end. The cost per row is
-    O(K^2) for up to 50 classes, and O(K) for more classes. If decisions determine which labels are
-    observed, the experts learn only from rows with labels.
+    Experts take a step after every 128 rows of a batch, and at the end of the batch. The cost per
+    row is O(K^2) for up to 50 classes, and O(K) for more classes. If decisions determine which
+    labels are observed, the experts learn only from rows with labels.
 
     With ``calibeat`` and labels that arrive row by row, the regret of the confidences in a bin of n
     rows is bounded for any sequence of outcomes. Compared with the best constant confidence in
@@ -415,7 +415,7 @@ class OnlineCalibration(BaseEstimator):
 
     @classmethod
     def from_json(cls, text: str) -> OnlineCalibration:
-        """Restore an estimator from the text of `to_json`. Raises ``ValueError`` for other text."""
+        """Restore an estimator from the text of `to_json`. Other text raises ``ValueError``."""
         state = read_state(text, SCHEMA, "OnlineCalibration")
         classes, experts = read_classes(state), list(_read_experts(state))
         if classes is None:

@@ -64,7 +64,7 @@ class Gap:
         return max(abs(self.low), abs(self.high))
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return asdict(self)
 
 
@@ -112,7 +112,7 @@ class MonitorStep:
         return tuple(gap.claim for gap in self.gaps if gap.is_listed)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return {**asdict(self), "evidence": self.evidence, "listed": list(self.listed)}
 
 

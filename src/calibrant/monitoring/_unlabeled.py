@@ -63,7 +63,7 @@ class DriftStep:
         return exp(min(self.nats, 690.0))
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return {**asdict(self), "evidence": self.evidence}
 
 
@@ -220,7 +220,7 @@ class PerformanceEstimate:
     assumes: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return {**vars(self), "confusion": self.confusion.tolist()}
 
     def __str__(self) -> str:
@@ -286,12 +286,12 @@ def estimate_performance(
     class. This assumption holds for a shift that depends only on the scores.
 
     The interval is the smallest interval that contains two intervals of plus and minus 1.96
-    standard errors. One of these uses calibration by confidence, and the other uses calibration by
-    confidence and predicted class. The standard errors account for the randomness of the calibrator
-    (bootstrap of the reference) and of the outcomes. The interval is asymptotic, so use at least
-    200 reference rows. With 50 reference rows and confident predictions, a nominal 95% interval
-    covered the true accuracy in 88 of 100 simulated samples. The interval does not account for
-    changes that leave the scores unchanged.
+    standard errors. The first interval uses calibration by confidence, and the second interval uses
+    calibration by confidence and predicted class. The standard errors account for the randomness of
+    the calibrator (bootstrap of the reference) and of the outcomes. The interval is asymptotic, so
+    use at least 200 reference rows. With 50 reference rows and confident predictions, a nominal 95%
+    interval covered the true accuracy in 88 of 100 simulated samples. The interval does not account
+    for changes that leave the scores unchanged.
 
     Examples
     --------

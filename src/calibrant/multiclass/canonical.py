@@ -325,8 +325,9 @@ class CanonicalBinning(Calibrator):
         Raises
         ------
         ValueError
-            If rows were weighted, or if no bin has a row. Also if `CalibratedClassifier` fitted the
-            calibrator to scores of models other than the model that predicts.
+            If rows were weighted, or if no bin has a row. The error is also raised if
+            `CalibratedClassifier` fitted the calibrator to scores of models other than the model
+            that predicts.
 
         See Also
         --------

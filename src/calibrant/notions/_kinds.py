@@ -29,8 +29,8 @@ class RankNotion(Notion):
 
     See Also
     --------
-    calibrant.notions.as_notion : Return the notion with a name.
-    WithinTopNotion : A single claim about several ranks.
+    calibrant.notions.as_notion : Return the notion with the given name.
+    WithinTopNotion : Claim that the true class has one of several ranks.
     """
 
     ranks: tuple[int, ...] = (1,)
@@ -188,7 +188,7 @@ class NamedClassNotion(Notion):
 
     See Also
     --------
-    ClassNotion : Claims about all classes, or about a column.
+    ClassNotion : Claims about all classes, or about the class of one column.
     """
 
     label: str

@@ -41,7 +41,7 @@ class Notion(ABC):
 
     See Also
     --------
-    as_notion : Return the notion with a name.
+    as_notion : Return the notion with the given name.
 
     Examples
     --------

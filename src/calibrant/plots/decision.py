@@ -102,7 +102,7 @@ class DecisionCurveDisplay(AxesDisplay):
         return self.rate - (1.0 - self.rate) * self.thresholds / (1.0 - self.thresholds)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into ``ax`` or a new figure."""
+        """Draw the plot into ``ax`` or a new figure."""
         self._open_axes(ax, (5.0, 3.6))
         tidy(self.ax_)
         for i, (name, values) in enumerate(self.benefit.items()):

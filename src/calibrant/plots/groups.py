@@ -73,7 +73,7 @@ class GroupDisplay(AxesDisplay):
         return cls(evaluate(y_true, y_prob, by=by, level=level, **checks))
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into ``ax`` or a new figure."""
+        """Draw the plot into ``ax`` or a new figure."""
         self._open_axes(ax, (max(4.0, 0.42 * len(self.groups) + 1.4), 3.6))
         tidy(self.ax_, grid="y")
         self.ax_.axhline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))

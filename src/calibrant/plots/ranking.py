@@ -126,7 +126,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
         )
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into ``ax`` or a new figure."""
+        """Draw the plot into ``ax`` or a new figure."""
         count = len(self.names)
         depth = -(-count // 2)
         below = 0.55 + 0.32 * len(self.groups)

@@ -188,7 +188,7 @@ class SimplexDisplay(AxesDisplay):
         )
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into ``ax`` or a new figure."""
+        """Draw the plot into ``ax`` or a new figure."""
         self._open_axes(ax, (5.0, 4.6))
         self._draw_frame()
         if self.points is not None:

@@ -44,7 +44,7 @@ _OVERCONFIDENT = 0.01
 def verdict(
     before: Evaluation, gap: Interval, gain: Gain, method: str, error_sentence: str = ""
 ) -> tuple[str, str]:
-    """Rate the effect of calibration as "good", "mixed" or "bad", and return sentences for a report.
+    """Rate the effect of calibration as "good", "mixed" or "bad", and return sentences about it.
 
     ``gap`` is confidence minus accuracy. ``error_sentence`` states remaining or possible errors.
     """

@@ -124,9 +124,9 @@ class _Problem(NamedTuple):
     def _maximize(self, w: FloatArray, sums: _Sums, smoothing: float) -> tuple[FloatArray, _Sums]:
         """Apply Newton's method over non-negative weights, and return the weights and their sums.
 
-        The objective at t w is the objective at w plus log t times the number of rows. Its maximum
-        over the simplex is therefore the maximum of the objective minus the sum of the weights,
-        over w >= 0.
+        The objective at t w is the objective at w plus log t times the number of rows. The maximum
+        over the simplex is therefore the maximum over w >= 0 of the objective minus the sum of the
+        weights.
         """
         for _ in range(_MAX_STEPS):
             gradient, curvature = _quadratic_model(sums, w, smoothing, self.n_errors)
