@@ -66,9 +66,9 @@ def log_loss_bounds(
     If the true class is among the top m, its log-probability is known. Otherwise, the probability
     of the true class is at most the lowest available probability q, and at most the tail mass r.
     Each of the other K - m - 1 classes outside the top m has at most the probability q. So the true
-    class has at least the probability :math:`\max(r - (K - m - 1) q, \epsilon)`. These bounds are
-    sharp: complete predictions with these scores attain both bounds. The computation takes O(n m)
-    time.
+    class has at least the probability :math:`\max(r - (K - m - 1) q, \epsilon)`. The bounds are
+    sharp, because complete predictions with these scores attain both bounds. The computation takes
+    O(n m) time.
 
     Examples
     --------

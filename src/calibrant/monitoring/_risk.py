@@ -132,9 +132,9 @@ class RiskMonitor:
     where :math:`e_i` is the loss of answer i, between 0 and 1. If the expected loss of each answer,
     given the answers before it, is at most r, the evidence is a supermartingale. By Ville's
     inequality, the evidence reaches :math:`1 / \alpha` at any time with probability at most
-    :math:`\alpha`. The monitor tests the true risk. With probability delta, the true risk exceeds
-    the guaranteed risk from the start. In this case, the monitor can raise an alarm although the
-    data have not changed.
+    :math:`\alpha`. The monitor tests the true risk. With a probability of at most delta, the true
+    risk exceeds the guaranteed risk from the start. In this case, the monitor can raise an alarm
+    although the data have not changed.
 
     References
     ----------

@@ -402,7 +402,8 @@ class GroupCalibration(Calibrator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Or another container, as in other calibrators.
+            Calibrated probabilities. For other inputs than arrays, the type of the result is the
+            same as in other calibrators.
         """
         out = self._predict_with(X, by, self._proba_of)
         return _frames.wrapped(out, X, self.classes_, self._output)
