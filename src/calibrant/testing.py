@@ -1,8 +1,8 @@
-"""Checks that calibrators of this package and of other packages must pass.
+"""Checks for calibrators of this package and of other packages.
 
-A calibrator alone cannot pass scikit-learn's ``check_estimator``, which uses features that are not
-probabilities. The checks of this module use probabilities. The checks of scikit-learn run on the
-calibrator inside a `CalibratedClassifier`.
+A calibrator alone cannot pass ``check_estimator`` of scikit-learn, because this function passes
+features that are not probabilities. The checks of this module pass probabilities. To run the checks
+of scikit-learn, put the calibrator inside a `CalibratedClassifier`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ gradient tolerance."""
 def check_calibrator(calibrator: Any) -> None:
     """Run all checks of this module on an unfitted calibrator.
 
-    The first failure raises an ``AssertionError``. If a calibrator cannot pass a check, set the
-    class attribute or property ``check_exceptions = {"check_name": "reason"}``, and the check is
-    skipped. If a weight of 2 is not equivalent to duplicating the row, set ``counts_rows = True``
+    The first check that fails raises an ``AssertionError``. If a calibrator cannot pass a check,
+    set the class attribute or property ``check_exceptions = {"check_name": "reason"}`` to skip the
+    check. If a weight of 2 is not equivalent to duplicating the row, set ``counts_rows = True``
     instead.
 
     Parameters
@@ -59,7 +59,7 @@ def check_calibrator(calibrator: Any) -> None:
 
 
 def declared_exceptions(calibrator: Any) -> dict[str, str]:
-    """Return the checks that a calibrator does not pass, with the reasons.
+    """Return the names of checks that a calibrator cannot pass, with the reasons.
 
     See Also
     --------
@@ -72,7 +72,7 @@ def declared_exceptions(calibrator: Any) -> dict[str, str]:
 
 
 def make_data(calibrator: Any, n_samples: int = 120, seed: int = 0) -> tuple[FloatArray, IntArray]:
-    """Make overconfident scores with labels that a calibrator accepts.
+    """Return overconfident scores, and labels that a calibrator accepts.
 
     The scores have the type and the number of classes that the calibrator accepts.
 

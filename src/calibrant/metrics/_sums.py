@@ -27,7 +27,7 @@ class TopPart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KeptScores:
-    """Confidences of all rows, up to ``limit`` rows."""
+    """Confidences of all rows, or of none if there are more than ``limit`` rows."""
 
     limit: int | None
     parts: tuple[TopPart, ...] = ()
@@ -79,7 +79,7 @@ class KeptScores:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSums:
-    """All sums over rows. ``a + b`` contains the sums over the rows of a and b."""
+    """Sums over rows for an `Evaluation`. ``a + b`` contains the sums over the rows of a and b."""
 
     confidence: BinTable
     class_wise: BinTable
@@ -115,14 +115,14 @@ class EvaluationSums:
 
 
 class SumRule(NamedTuple):
-    """Options of the sums."""
+    """Options that determine how `EvaluationSums` are computed."""
 
     inputs: str
     n_bins: int
     keep_top: int | None
 
     def tops(self, score: FloatArray, hit: BoolArray, weight: FloatArray) -> KeptScores:
-        """Return the confidences of a block, or an incomplete set if none are kept."""
+        """Return the confidences of a block, or an empty incomplete set if ``keep_top`` is 0."""
         if self.keep_top == 0:
             return KeptScores(0, (), is_complete=False)
         return KeptScores(self.keep_top, (TopPart(score, hit, weight),))
@@ -131,7 +131,7 @@ class SumRule(NamedTuple):
 def _proba_and_log_true(
     scores: FloatArray, y: IntArray, inputs: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Return probabilities, and log-probabilities of the true classes with the usual floor."""
+    """Return probabilities, and the floored log-probabilities of the true classes."""
     if inputs == "proba":
         return scores, log_true_class(scores, y, inputs)
     log_proba = log_softmax(scores)

@@ -1,4 +1,4 @@
-"""Evaluation of predictions if only the scores of the top m classes are available."""
+"""Evaluation of predictions of which only the scores of the top m classes are available."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def log_loss_bounds(
     y_true : array-like of shape (n,)
         True labels.
     y_prob : TopScores
-        The top m of K classes.
+        Scores of the top m of K classes.
     eps : float, default 1e-12
-        Probabilities of the true class are at least eps.
+        Probabilities of the true class are clipped to at least eps.
     sample_weight : array-like of shape (n,), optional
         Row weights.
     classes : array-like of labels, optional
@@ -54,7 +54,7 @@ def log_loss_bounds(
     Returns
     -------
     Bounds
-        ``low`` and ``high``.
+        Smallest (``low``) and largest (``high``) possible log-loss.
 
     See Also
     --------
@@ -63,11 +63,12 @@ def log_loss_bounds(
 
     Notes
     -----
-    If the true class is among the top m, its log-probability is available. Otherwise, the
-    probability of the true class is at most the lowest available probability q, and at most the
-    tail mass r. Each of the other K - m - 1 classes outside the top m has at most the probability
-    q. So the true class has at least the probability :math:`\max(r - (K - m - 1) q, \epsilon)`. No
-    narrower bounds hold for all predictions with these scores. The cost is O(n m).
+    If the true class is among the top m, its log-probability is known. Otherwise, the probability
+    of the true class is at most the lowest available probability q, and at most the tail mass r.
+    Each of the other K - m - 1 classes outside the top m has at most the probability q. So the true
+    class has at least the probability :math:`\max(r - (K - m - 1) q, \epsilon)`. The bounds are
+    sharp, because complete predictions with these scores attain both bounds. The computation takes
+    O(n m) time.
 
     Examples
     --------
@@ -96,12 +97,12 @@ def _log_loss_bounds(data: TopSample, eps: float) -> Bounds:
 
 @dataclass(frozen=True)
 class TopEvaluation:
-    """Evaluation of predictions if only the top m classes are available.
+    """Evaluation of predictions of which only the scores of the top m classes are available.
 
     `evaluate` returns a `TopEvaluation` for `TopScores`. ``str()`` returns a table. Metrics that
-    the top classes determine equal the values of `Evaluation`. The log-loss has bounds, because a
-    true class outside the top m has an unknown probability. Class-wise errors and the Brier score
-    need complete rows.
+    depend only on the top classes have the same values as in `Evaluation`. The log-loss has bounds,
+    because a true class outside the top m has an unknown probability. Class-wise errors and the
+    Brier score are missing, because they need complete rows.
 
     Attributes
     ----------

@@ -18,11 +18,11 @@ def averaged_two_bin_error(
     classes: LabelsLike | None = None,
     inputs: Inputs = "proba",
 ) -> float:
-    r"""Compute the averaged two-bin calibration error, a truthful error without a choice of bins.
+    r"""Compute the averaged two-bin calibration error, a truthful error that needs no bin edges.
 
     A cut divides the scores into two bins. The result is the squared calibration error of the two
-    bins, averaged over all cuts. Lower is better, and in expectation the true probabilities have
-    the lowest error.
+    bins, averaged over all cuts. Lower is better. In expectation, the true probabilities have the
+    lowest error.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def averaged_two_bin_error(
     Returns
     -------
     float
-        The mean squared error.
+        Squared calibration error of the two bins, averaged over all cuts.
 
     See Also
     --------
@@ -58,11 +58,12 @@ def averaged_two_bin_error(
 
     *Truthful* means that predicting the true probabilities minimizes the expected error. The error
     is truthful because every row is in exactly one of two bins, so the variances add up to a
-    constant. Binned errors are not truthful, because always predicting the base rate has a lower
-    error. The mean over classes is also truthful. The errors of ``"confidence"`` and
-    ``"top-label"`` are not truthful, because the prediction determines the claim that is evaluated.
+    constant. Binned errors are not truthful, because a model that always predicts the base rate has
+    a lower expected error than the true probabilities. The mean over classes is also truthful. The
+    errors of ``"confidence"`` and ``"top-label"`` are not truthful, because the prediction
+    determines the claim that is evaluated.
 
-    The cost is O(n log n) time and O(n) memory per claim.
+    The computation takes O(n log n) time and O(n) memory per claim.
 
     References
     ----------

@@ -49,8 +49,8 @@ class GroupEvaluation:
     gap_low, gap_high, accuracy_low, accuracy_high : float
         Confidence intervals, which hold jointly for all groups.
     gain : GroupGain or None
-        Cross-fitted reduction of the log-loss by recalibration with effects of groups. The fields
-        are ``value``, ``low`` and ``high``. None if it was not computed.
+        Cross-fitted reduction in log-loss by recalibration with group effects. The fields are
+        ``value``, ``low`` and ``high``. None if the reduction was not computed.
 
     See Also
     --------
@@ -112,14 +112,15 @@ class GroupedEvaluation:
     by : tuple of str
         Names of the columns that define the groups.
     groups : tuple of GroupEvaluation
-        Groups in the order of their values. Rows without a group come last.
+        Groups in the order of their values. The group of rows with missing values comes last.
     overall : Evaluation or AnswerEvaluation
         Evaluation of all rows.
     level : float
         Probability that all intervals hold jointly.
     difference : GroupDifference or None
-        Test of the null hypothesis that no group differs. The fields are ``statistic``, ``p_value``
-        and ``n_resamples``. None for chunked rows, a single group, or more than 4 million scores.
+        Test of the null hypothesis that all groups are miscalibrated in the same way. The fields
+        are ``statistic``, ``p_value`` and ``n_resamples``. None for chunked rows, a single group,
+        or more than 4 million scores.
     suppressed : tuple of str
         Names of groups with fewer than ``min_rows`` rows, whose figures are not shown.
 
@@ -134,23 +135,23 @@ class GroupedEvaluation:
     The accuracy has the exact interval of Clopper and Pearson at level 1 - (1 - level) / groups
     (Bonferroni). The interval of the gap is the interval of the accuracy, subtracted from the mean
     confidence, because only the outcomes are random given the scores. Rows of a group may differ in
-    difficulty. The interval then covers their mean accuracy and is conservative (Hoeffding 1956,
-    doi:10.1214/aoms/1177728178). Rows must be independent. Several rows of the same patient are not
-    independent. With weights, the intervals are approximate and use the effective number of rows
-    (Kish).
+    difficulty. In this case, the interval covers the mean accuracy of the rows and is conservative
+    (Hoeffding 1956, doi:10.1214/aoms/1177728178). Rows must be independent. For example, several
+    rows of the same patient are not independent. With weights, the intervals are approximate and
+    use the effective number of rows (Kish).
 
     Binned errors are larger in small groups because of sampling noise. Compare gaps, not ECEs.
 
-    The test and the reductions of the log-loss use effects of groups on the logits: a slope, and an
-    offset per class unless there are more than 50 classes. The null hypothesis of the test is that
-    all groups have the same slope and offsets. Labels drawn from this common fit give the
-    distribution of the statistic. Reductions of the log-loss come from 5 folds. Effects of groups
-    are shrunk toward the effects of all rows, as in `GroupCalibration`.
+    The test and the reductions in log-loss use group effects on the logits. Each group has a slope
+    and, with at most 50 classes, an offset per class. The null hypothesis of the test is that all
+    groups have the same slope and offsets. The null distribution of the statistic is simulated with
+    labels that are drawn from this common fit. Reductions in log-loss are cross-fitted on 5 folds.
+    Group effects are shrunk toward the effects of all rows, as in `GroupCalibration`.
 
-    With two classes, the gap is about the probability of the second class, not about the
+    With two classes, the gap is computed for the probability of the second class, not for the
     confidence. The confidence is the larger of the two probabilities. If all probabilities of a
-    group are too low, the confidence is too low above one half and too high below, so the errors
-    could cancel.
+    group are too low, the confidence is too low for probabilities above 0.5 and too high for
+    probabilities below 0.5. The errors of the confidence could then cancel.
     """
 
     by: tuple[str, ...]
@@ -181,7 +182,7 @@ class GroupedEvaluation:
 
     @property
     def miscalibrated(self) -> tuple[str, ...]:
-        """Names of the groups whose interval of the gap excludes 0."""
+        """Names of the groups whose confidence interval of the gap excludes 0."""
         return tuple(group.name for group in self if group.gap_low > 0 or group.gap_high < 0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -196,7 +197,7 @@ class GroupedEvaluation:
         }
 
     def to_frame(self) -> Any:
-        """Return a pandas frame with one row per group."""
+        """Return a pandas DataFrame with one row per group."""
         return as_frame(*(group.to_dict() for group in self.groups)).set_index("group")
 
     @property
@@ -208,7 +209,7 @@ class GroupedEvaluation:
 
     @property
     def has_gains(self) -> bool:
-        """Whether reductions of the log-loss by recalibration were computed."""
+        """Whether reductions in log-loss by recalibration were computed."""
         return any(group.gain is not None for group in self.groups)
 
     def rows(self) -> list[list[str]]:
@@ -262,7 +263,7 @@ class GroupedEvaluation:
         return " ".join(parts)
 
     def difference_sentence(self) -> str:
-        """Return the conclusion of the test that no group differs, or empty text without a test."""
+        """Return the conclusion of the test for group differences, or an empty string."""
         if self.difference is None:
             return ""
         p_value = format_p_value(self.difference.p_value)
@@ -287,7 +288,7 @@ _ALL: _Values = ()
 
 
 class _GroupSums(dict[_Values, MetricAccumulator]):
-    """Sums of each group with rows."""
+    """Sums of the non-empty groups."""
 
     def __add__(self, other: _GroupSums) -> _GroupSums:
         sums = {key: self[key] + other[key] for key in self if key in other}
@@ -295,7 +296,7 @@ class _GroupSums(dict[_Values, MetricAccumulator]):
 
 
 def _prefixed(prefix: str, values: dict[str, float]) -> dict[str, float]:
-    """Add a prefix to the names of values. The name ``value`` becomes the prefix itself."""
+    """Add a prefix to the names of values. The name ``value`` is replaced by the prefix."""
     return {prefix if name == "value" else f"{prefix}_{name}": v for name, v in values.items()}
 
 
@@ -304,7 +305,7 @@ def _n_groups(count: int) -> str:
 
 
 def _gain_text(gain: GroupGain | None) -> str:
-    """Format the change of the log-loss with its interval. Negative values are improvements."""
+    """Format the change in log-loss with its interval. Negative values are improvements."""
     if gain is None:
         return "-"
     return format_gap(-gain.value, -gain.high, -gain.low)
@@ -319,10 +320,11 @@ def evaluate_groups(
     n_bins: int,
     min_rows: float = 0,
 ) -> GroupedEvaluation:
-    """Evaluate each group of a sample in one pass. ``names`` are the names of its columns.
+    """Evaluate each group of a sample in one pass. ``names`` are the names of the group columns.
 
-    The KS error of chunked rows is not computed, because their scores would have to be sorted.
-    Groups with fewer than ``min_rows`` rows are suppressed.
+    The KS error of chunked rows is not computed, because the KS error requires sorted scores.
+    Groups with fewer than ``min_rows`` rows are left out of the result, and listed as
+    ``suppressed``.
     """
     for name, column in zip(names, sample.columns, strict=False):
         check_same_length(**{"y_true": sample.rows("by").y, f"by {name!r}": column})
@@ -356,7 +358,7 @@ def _compare(
     inputs: Inputs,
     alpha: float,
 ) -> tuple[GroupDifference | None, list[GroupEvaluation]]:
-    """Test the difference between groups, and add the effect of recalibration to evaluations."""
+    """Test whether groups differ, and add the gains by recalibration to the evaluations."""
     indices = np.flatnonzero((codes >= 0) & (sample.weight > 0))
     rows, group, n_groups = sample.subset(indices), codes[indices], len(evaluations)
     difference = compare_groups(rows, group, n_groups, inputs) if n_groups > 1 else None
@@ -380,7 +382,7 @@ def sum_groups(
 def _sum_groups(
     names: tuple[str, ...], inputs: Inputs, n_bins: int, keep_top: int | None, chunk: ArraySample
 ) -> _GroupSums:
-    """Compute the sums of each group with rows in a chunk."""
+    """Compute the sums of each group that has rows in the chunk."""
     columns, sums = dict(zip(names, chunk.columns, strict=True)), _GroupSums()
 
     def add(values: _Values, rows: ArraySample) -> None:
@@ -404,7 +406,7 @@ def _value(value: Any) -> Any:
 
 
 def _joined(values: Sequence[Any]) -> AnyArray:
-    """Join the values of groups in an array."""
+    """Return the values of groups as an array."""
     dates = [value for value in values if isinstance(value, np.datetime64)]
     if dates:
         # NumPy deprecates a missing date without a unit.
@@ -434,7 +436,7 @@ def _evaluate(name: str, part: MetricAccumulator, alpha: float) -> GroupEvaluati
 
 
 def check_level(level: float) -> None:
-    """Raise if the level of an interval is not between 0 and 1."""
+    """Raise ValueError if the level of an interval is not between 0 and 1."""
     if not 0 < level < 1:
         raise ValueError(
             f"level must lie between 0 and 1, got {level!r}. Pass level=0.95 for a 95% interval."

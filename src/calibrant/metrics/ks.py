@@ -69,9 +69,9 @@ def ks_error(
 
     .. math:: \max_s \frac1n \Big| \sum_{i:\, f_i \le s} (f_i - o_i) \Big| ,
 
-    evaluated at the end of each group of tied scores. The cost is O(n log n) time and O(n) memory
-    per claim, because scores must be sorted. A memory map is read in blocks, but its confidences
-    are kept in memory.
+    evaluated at the end of each group of tied scores. The computation takes O(n log n) time and
+    O(n) memory per claim, because scores must be sorted. A memory map is read in blocks, but its
+    confidences are kept in memory.
 
     References
     ----------
@@ -96,14 +96,15 @@ _N_EXCESS = 4
 
 
 def claims_ks(claims: Claims) -> float:
-    """Return the mean KS error of claims with the weights v_c."""
+    """Return the mean KS error of claims, weighted by v_c (see `Claims.share`)."""
     return claims.mean(claim_ks)
 
 
 def claim_ks(claim: Claim) -> float:
     """Compute the KS error of one claim.
 
-    With unit weights, only the excess is summed, which is faster than computing the whole path.
+    With unit weights, only the sums of score minus outcome are computed, which is faster than
+    computing the whole path.
     """
     if not is_unit(claim.weight):
         return max(part.error for part in path_parts(claim))
@@ -141,7 +142,7 @@ class KsPath(NamedTuple):
 
     @property
     def worst(self) -> int:
-        """Index of the largest distance."""
+        """Index of the largest distance of ``excess`` from zero."""
         return int(np.abs(self.excess).argmax())
 
     @property
@@ -150,16 +151,16 @@ class KsPath(NamedTuple):
         return float(np.abs(self.excess[self.worst]))
 
     def excess_at(self, share: FloatArray) -> FloatArray:
-        """Interpolate the excess at shares of the rows between 0 and 1."""
+        """Interpolate the excess at the given shares of the rows, between 0 and 1."""
         return np.interp(share, np.append(0.0, self.share), np.append(0.0, self.excess))
 
 
 def ks_path(claim: Claim) -> KsPath:
-    """Return the graph whose largest distance from zero is the KS error.
+    """Return the cumulative sums whose largest distance from zero is the KS error.
 
     Rows with the same score form one step, because the path within the step would depend on their
-    order. Rows with weight zero are excluded. A claim without rows has no path. The cost is O(n log
-    n).
+    order. Rows with weight zero are excluded. The claim must have at least one row. The computation
+    takes O(n log n) time.
     """
     return KsPath(*map(np.concatenate, zip(*path_parts(claim), strict=True)))
 
@@ -175,7 +176,7 @@ def path_parts(claim: Claim) -> Iterator[KsPath]:
 def packed_ks(key: AnyArray) -> float:
     """Compute the KS error of packed scores and outcomes (`packed_pairs`).
 
-    The array is sorted in place, so no other array is as large.
+    The array is sorted in place to save memory.
     """
     key.sort()
     return _largest_excess(_Packed(key))
@@ -196,7 +197,7 @@ def _path_parts(rows_of: _Ordered | _Packed) -> Iterator[KsPath]:
 
 
 class _Packed(NamedTuple):
-    """Rows of weight one, packed and sorted by score. Blocks are unpacked on demand."""
+    """Rows of weight one, packed and sorted by score. Blocks of rows are unpacked on demand."""
 
     key: AnyArray
 
@@ -213,7 +214,7 @@ class _Packed(NamedTuple):
         return score, outcome, np.broadcast_to(np.float64(1.0), score.shape)
 
     def ends_at(self, stop: int) -> bool:
-        """Return whether the row at ``stop``, after the end of a block, has another score."""
+        """Return whether a group of tied scores ends before the row ``stop``."""
         if stop >= self.n_rows:
             return True
         # The lowest bit of a key is the outcome, and the other bits are the score.
@@ -222,7 +223,7 @@ class _Packed(NamedTuple):
 
 
 class _Ordered(NamedTuple):
-    """Rows of a claim with the order of their scores. Blocks are selected on demand."""
+    """Rows of a claim with the order of their scores. Blocks of rows are selected on demand."""
 
     score: FloatArray
     outcome: AnyArray
@@ -239,7 +240,7 @@ class _Ordered(NamedTuple):
         return self.score[index], self.outcome[index], self.weight[index]
 
     def ends_at(self, stop: int) -> bool:
-        """Return whether the row at ``stop``, after the end of a block, has another score."""
+        """Return whether a group of tied scores ends before the row ``stop``."""
         if stop >= self.n_rows:
             return True
         last, following = self.take(slice(stop - 1, stop + 1))[0]

@@ -1,8 +1,8 @@
-"""Table of all metrics: names, functions, titles and directions.
+"""Table of all metrics with their names, functions, titles and directions.
 
 `scorer`, `compare`, `bootstrap_interval`, `consistency_test`, the command line and the report read
-this table. To add a metric, write its file, import it here, add its name to ``__all__`` (which
-`calibrant.metrics` exports) and add its line to the table.
+this table. To add a metric, write its module and import its function here. Then add its name to
+``__all__``, which `calibrant.metrics` exports, and add an entry to the table.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ __all__ = [  # a literal list, because type checkers do not evaluate expressions
 
 @dataclass(frozen=True)
 class Metric:
-    """A named metric, which is a function with a title and a direction.
+    """A metric function with a name, a title and a direction.
 
     Functions that accept the name of a metric also accept a `Metric` or a function. Lower values of
     a function are better.
@@ -77,8 +77,8 @@ class Metric:
     aliases : tuple of str, optional
         Other names of the metric.
     greater_is_better : bool or None, default False
-        Direction of the metric. None if neither direction is better by itself. Such metrics are
-        ranked as if lower were better.
+        Direction of the metric. None if neither higher nor lower values are better in general.
+        Rankings treat such metrics as if lower were better.
 
     See Also
     --------
@@ -186,8 +186,8 @@ METRICS: dict[str, Metric] = {
 def as_metric(metric: MetricLike) -> Metric:
     """Return the metric for a name, a `Metric` or a function.
 
-    A function in the table, or a ``functools.partial`` of such a function, has the direction of its
-    entry.
+    A function in the table, or a ``functools.partial`` of such a function, gets the direction of
+    its table entry.
     """
     if isinstance(metric, Metric):
         return metric
@@ -220,5 +220,5 @@ def _of_function(function: Callable[..., float]) -> Metric:
 
 
 def metric_label(metric: MetricLike) -> str:
-    """Return the label of a metric in results, which is the name that the user passed."""
+    """Return the label of a metric in results."""
     return metric if isinstance(metric, str) else as_metric(metric).name

@@ -1,4 +1,4 @@
-"""Monitor deployed models, recalibrate them online, and estimate performance without labels."""
+"""Monitoring and online recalibration of deployed models, and estimates without labels."""
 
 from calibrant.monitoring._evidence import discoveries
 from calibrant.monitoring._experts import Expert

@@ -1,7 +1,7 @@
 """Alternatives to the deployed forecast, and the factors by which rows change the evidence.
 
 The factor f of an alternative on a row is at least 0. If the deployed forecast p is calibrated, the
-mean of f given the past is at most 1. Products of factors therefore measure evidence against
+mean of f given the past is at most 1. A large product of factors is therefore evidence against
 calibration. A floor on p before a logarithm or a quotient can only decrease the mean of f.
 """
 
@@ -69,7 +69,7 @@ class Rule:
 
     @property
     def learns(self) -> bool:
-        """Whether experts are alternatives.
+        """Whether recalibrations by experts are alternatives.
 
         Experts are not used with a tolerance, because a likelihood ratio is evidence only against
         exact calibration. Experts are not used with a lag, because labels arrive too late to learn
@@ -81,10 +81,11 @@ class Rule:
     def threshold(self) -> float:
         """Log e-value that raises an alarm.
 
-        The streams of a lag share the rows of the horizon, so their bounds add up to that of one
-        stream. In a test, each stream gets an equal share of ``false_alarm``. For several streams,
-        only ``P(alarm within n) <= n / A`` is known, so the mean run length is at least A / 2. A
-        given average run length therefore needs twice the threshold.
+        With a lag, the rows of the horizon are divided among several streams. The sum of the bounds
+        of these streams is the bound of a single stream. In a test, each stream gets an equal share
+        of ``false_alarm``. For several streams, only ``P(alarm within n) <= n / A`` is known, so
+        the mean run length is at least A / 2. A given average run length therefore needs twice the
+        threshold.
         """
         if not self.is_detector:
             return log(self.lag / self.false_alarm)
@@ -158,10 +159,12 @@ def _is_number(value: Any) -> bool:
 
 
 class Family(ABC):
-    """Alternatives of one kind: ``n_alternatives`` for each of the ``n_claims`` claims.
+    """Alternatives of one kind.
 
-    ``share`` is the weight of the family relative to others. ``prior`` (n_alternatives,) contains
-    the weights of the alternatives, which are the same for all claims.
+    Each of the ``n_claims`` claims has ``n_alternatives`` alternatives.
+
+    ``share`` is the weight of the family relative to other families. ``prior`` (n_alternatives,)
+    contains the weights of the alternatives of a claim, which are the same for all claims.
     """
 
     name: str
@@ -178,7 +181,7 @@ class Family(ABC):
         """Factor of every alternative on every row, (n, n_claims, n_alternatives)."""
 
     def weight(self, n_classes: int) -> FloatArray:
-        """Weights of all alternatives, (n_claims * n_alternatives,), which sum to the share."""
+        """Weights of all alternatives, (n_claims * n_alternatives,), with the sum ``share``."""
         n_claims = self.n_claims(n_classes)
         return self.share * np.tile(self.prior / n_claims, n_claims)
 
@@ -186,14 +189,15 @@ class Family(ABC):
 def _small_change_prior(change: FloatArray) -> FloatArray:
     """Return weights that are inversely proportional to the size of a change.
 
-    Small changes take the most rows to detect, so a low weight would delay their detection most.
+    Small changes need the most rows to be detected, so a low weight would delay their detection
+    most.
     """
     weight = 1.0 / np.abs(change)
     return weight / weight.sum()
 
 
 class TemperatureFamily(Family):
-    r"""The forecast at another temperature: :math:`f = p_y^{\beta - 1} / \sum_k p_k^\beta`.
+    r"""Forecasts at another temperature, with :math:`f = p_y^{\beta - 1} / \sum_k p_k^\beta`.
 
     The family has twice the weight of other families, because a wrong temperature is the most
     common miscalibration. Rows are divided by their maximum before powers are taken, so no power
@@ -229,11 +233,11 @@ def _powers(p: FloatArray) -> tuple[FloatArray, ...]:
 class ClaimFamily(Family):
     r"""Alternatives for the claims of a notion, with score s and outcome o.
 
-    Without a tolerance, an alternative multiplies the odds of the claim by :math:`e^\delta`. The
+    Without a tolerance, an alternative multiplies the odds of the claim by :math:`e^\delta`. Its
     likelihood ratio is :math:`f = e^{\delta o} / (1 + s (e^\delta - 1))`.
 
     With a tolerance :math:`\epsilon`, the alternatives are deviations of the probability by more
-    than the tolerance. A row removes at most a fraction :math:`\lambda` of the evidence:
+    than the tolerance. The factors are
 
     .. math:: 1 - \lambda \frac{o - s + \epsilon}{1 - s + \epsilon} \quad \text{(s is too high)},
        \qquad 1 + \lambda \frac{o - s - \epsilon}{s + \epsilon} \quad \text{(s is too low)} .
@@ -270,7 +274,10 @@ class ClaimFamily(Family):
 
 
 def _tolerance_factors(block: ClaimBlock, tolerance: float, relative: float | None) -> FloatArray:
-    """Return the factors for gaps beyond the tolerance. Factors below 1 ignore the score."""
+    """Return the factors for gaps beyond the tolerance.
+
+    Factors below 1 do not depend on the score.
+    """
     score, hit = block.score, block.hit
     share = np.inf if relative is None else relative
     eps = np.minimum(tolerance, share * np.maximum(score, EPS))
@@ -297,7 +304,7 @@ def _odds_factors(block: ClaimBlock) -> FloatArray:
 
 
 def spread_by_label(factors: FloatArray, label: IntArray, n_labels: int) -> FloatArray:
-    """Reshape (n, J, ...) to (n, J L, ...): a factor at the claim of its label, 1 elsewhere."""
+    """Reshape (n, J, ...) to (n, J L, ...). Claims of other labels than the selected one get 1."""
     n_rows, n_quantities = label.shape
     out = np.ones((n_rows, n_quantities * n_labels, *factors.shape[2:]))
     index = label + np.arange(n_quantities) * n_labels
@@ -316,18 +323,18 @@ class Rows(NamedTuple):
     weight: FloatArray | None = None
 
     def take(self, rows: slice | IntArray) -> Rows:
-        """Some of the rows."""
+        """Select rows."""
         weight = None if self.weight is None else self.weight[rows]
         return Rows(self.proba[rows], self.y[rows], weight)
 
     def blocks(self, size: int) -> Iterator[Rows]:
-        """Blocks of at most ``size`` rows, in order."""
+        """Yield blocks of at most ``size`` rows, in order."""
         for start in range(0, len(self.y), size):
             yield self.take(slice(start, start + size))
 
 
 class BlockSums(NamedTuple):
-    """Results of a block of rows: factors (n, J), sums of the gaps, and sums for the experts."""
+    """Factors (n, J) of a block of rows, sums of gaps, and sums from which the experts learn."""
 
     factors: FloatArray
     gaps: GapSums
@@ -335,7 +342,7 @@ class BlockSums(NamedTuple):
 
 
 class Members:
-    """All alternatives of a rule, for a number of classes."""
+    """All alternatives of a `Rule`, for a given number of classes."""
 
     def __init__(self, rule: Rule, n_classes: int) -> None:
         self.rule, self.n_classes = rule, n_classes
@@ -366,7 +373,7 @@ class Members:
         return tuple(ExpertState.start(self.n_classes) for _ in self.experts)
 
     def claim_slice(self, index: int) -> slice:
-        """The claims of a notion among all claims."""
+        """Positions of the claims of one notion among all claims."""
         return slice(int(self.claim_ends[index - 1]) if index else 0, int(self.claim_ends[index]))
 
     def evaluate_block(
@@ -374,7 +381,8 @@ class Members:
     ) -> BlockSums:
         """Compute the factors and sums of rows. ``gap`` (C,) are the mean gaps before these rows.
 
-        A weight of at most 1 is the exponent of a factor, whose mean stays at most 1 (Jensen).
+        The weight of a row is the exponent of its factors. With a weight of at most 1, the mean of
+        a factor stays at most 1 (Jensen).
         """
         proba, y, weight = rows
         factors, gaps = np.empty((len(y), self.layout.n_members)), []
@@ -395,7 +403,7 @@ class Members:
     def _evaluate_experts(
         self, rows: Rows, experts: tuple[ExpertState, ...], factors: FloatArray
     ) -> tuple[ExpertSums, ...]:
-        """Fill the last columns of ``factors`` with the factors of the experts.
+        """Fill the last columns of ``factors`` with factors of the experts, and return their sums.
 
         The experts have not yet learned from these rows, because a factor must not depend on its
         own label.
@@ -416,5 +424,5 @@ class Members:
     def learn(
         self, experts: tuple[ExpertState, ...], sums: tuple[ExpertSums, ...]
     ) -> tuple[ExpertState, ...]:
-        """The experts after a step on the rows of ``sums``."""
+        """Return the experts after a step on the rows of ``sums``."""
         return tuple(map(learn, self.experts, experts, sums))

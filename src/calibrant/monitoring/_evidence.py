@@ -2,17 +2,18 @@ r"""Evidence against calibration that is valid after every row, for any number o
 
 **E-processes and e-detectors.** Both are :math:`M_t = (M_{t-1} + w_t) f_t`, where the factor
 :math:`f_t` of an alternative has a mean of at most 1 if the forecast is calibrated. A test starts
-at 1 with :math:`w = 0`. By Ville's inequality, a calibrated stream ever reaches :math:`1 / \alpha`
-with probability at most :math:`\alpha`. A detector starts at 0 with :math:`w = 1`, as if a new test
-started at every row (Shiryaev and Roberts). Because :math:`M_t - t` is a martingale, a calibrated
-stream reaches A within n rows with probability at most n / A, and after A rows or more on average.
+at 1 with :math:`w = 0`. By Ville's inequality, :math:`M_t` reaches :math:`1 / \alpha` at any time
+with probability at most :math:`\alpha` if the stream is calibrated. A detector starts at 0 with
+:math:`w = 1`, as if a new test started at every row (Shiryaev and Roberts). On a calibrated stream,
+:math:`M_t - t` is a supermartingale. So :math:`M_t` reaches A within n rows with probability at
+most n / A, and on average after A rows or more.
 
 **Confidence sequences.** Let :math:`x_i = o_i - s_i` be the residuals of a claim, let
-:math:`\hat x_i` be earlier predictions of these residuals, and let
-:math:`V_t = \sum_i (x_i - \hat x_i)^2`. The mean of the true gaps of the first t rows lies within
-:math:`u(V_t) / t` of the mean residual, for all t simultaneously, with probability
-:math:`1 - \alpha`. Here u solves :math:`\log m(u, V) = \log(2 / \alpha)`, and m is the mixture of
-the exponential supermartingales over a gamma prior with parameter :math:`\rho`.
+:math:`\hat x_i` be predictions of these residuals from earlier rows, and let
+:math:`V_t = \sum_i (x_i - \hat x_i)^2`. With probability :math:`1 - \alpha`, the distance between
+the mean true gap and the mean residual of the first t rows is at most :math:`u(V_t) / t`, for all t
+simultaneously. Here u solves :math:`\log m(u, V) = \log(2 / \alpha)`, and m is the mixture of the
+exponential supermartingales over a gamma prior with parameter :math:`\rho`.
 
 References
 ----------
@@ -85,7 +86,7 @@ def run_log_factors(
 def run_factors(
     log_start: FloatArray, factors: FloatArray, entry: FloatArray, weight: FloatArray
 ) -> Run:
-    """Compute `run_log_factors` from the factors themselves, by a few multiplications per factor.
+    """Compute the result of `run_log_factors` from factors, by a few multiplications per factor.
 
     Logarithms are taken only if a product would leave the range of floats.
     """
@@ -124,9 +125,9 @@ def _run_block(
 
 
 def log_mixture(log_m: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return the log of the weighted mean over alternatives, (..., J) -> (...).
+    """Return the logarithm of the weighted mean over alternatives, (..., J) -> (...).
 
-    Weights sum to one.
+    The weights must sum to one.
     """
     top = log_m.max(axis=-1, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
@@ -149,10 +150,10 @@ def split_streams(rows: FloatArray, offset: int, n_streams: int, empty: float = 
 
 
 class Layout(NamedTuple):
-    """Positions and weights of the alternative hypotheses, by family.
+    """Positions and weights of the alternatives, by family.
 
-    ``ends`` are the ends of the families among the alternatives. ``weight`` (J,) sums to 1.
-    ``n_streams`` is the number of parallel streams. ``is_detector`` is False for a test.
+    ``ends`` are the end positions of the families among the alternatives. ``weight`` (J,) sums to
+    1. ``n_streams`` is the number of parallel streams. ``is_detector`` is False for a test.
     """
 
     ends: tuple[int, ...]
@@ -165,7 +166,7 @@ class Layout(NamedTuple):
         return len(self.weight)
 
     def family(self, index: int) -> slice:
-        """The alternatives of a family."""
+        """Positions of the alternatives of a family."""
         return slice(self.ends[index - 1] if index else 0, self.ends[index])
 
 
@@ -180,9 +181,10 @@ def make_layout(weights: list[FloatArray], n_streams: int, is_detector: bool) ->
 class Evidence:
     """Evidence of each alternative in each stream, as arrays of shape (S, J).
 
-    ``log_e`` is the log product of all factors since the first row. ``log_m`` is compared with the
-    threshold. In a test, ``log_m`` equals ``log_e``. ``lowest`` is the minimum of ``log_e`` so far,
-    and ``lowest_at`` is the number of rows at this minimum.
+    ``log_e`` is the logarithm of the product of all factors since the first row. ``log_m`` is the
+    logarithm of :math:`M_t`, whose mixture is compared with the threshold. In a test, ``log_m``
+    equals ``log_e``. ``lowest`` is the minimum of ``log_e`` so far, and ``lowest_at`` is the number
+    of rows at this minimum.
     """
 
     log_e: FloatArray
@@ -197,13 +199,13 @@ class Evidence:
         return cls(np.zeros(shape), log_m, np.zeros(shape), np.zeros(shape))
 
     def value(self, layout: Layout) -> float:
-        """Log evidence of the mixture, the maximum over streams."""
+        """Log evidence of the mixture in the stream with the most evidence."""
         return float(log_mixture(self.log_m, layout.weight).max())
 
     def advance(
         self, factors: FloatArray, n_seen: int, layout: Layout
     ) -> tuple[Evidence, FloatArray]:
-        """Multiply by rows of factors (n, J), one by one.
+        """Multiply the evidence by factors (n, J), row by row.
 
         Return the new evidence and the path (T, S) of the logarithm of the mixture.
         """
@@ -215,7 +217,7 @@ class Evidence:
         return self._multiply(run.log_product, run.last, n_seen), run.path
 
     def absorb(self, log_f: FloatArray, n_rows: int, n_seen: int, layout: Layout) -> Evidence:
-        """Add a period of ``n_rows`` rows with sums ``log_f`` (J,) as one time step.
+        """Add a period of ``n_rows`` rows, with total log factors ``log_f`` (J,), as one time step.
 
         The new tests of a detector all start at the beginning of the period.
         """
@@ -249,7 +251,7 @@ class Evidence:
         return max(0.0, float(self.log_e[stream, member] - self.lowest[stream, member]))
 
     def to_state(self) -> dict[str, Any]:
-        """The sums as plain numbers for JSON."""
+        """Return the arrays as plain numbers for JSON."""
         return {name: as_numbers(values) for name, values in vars(self).items()}
 
     @classmethod
@@ -302,7 +304,7 @@ class GapSums:
         return GapSums(*(a + b for a, b in zip(self.arrays, other.arrays, strict=True)))
 
     def to_state(self) -> dict[str, Any]:
-        """The sums as plain numbers for JSON."""
+        """Return the arrays as plain numbers for JSON."""
         return {name: as_numbers(values) for name, values in vars(self).items()}
 
     @classmethod
@@ -338,7 +340,10 @@ def sum_gaps(
 
 
 def half_width(sums: GapSums, alpha: float) -> FloatArray:
-    """Return half-widths of the intervals of the mean gaps. Claims without rows have 1."""
+    """Return half-widths of the intervals of the mean gaps.
+
+    The half-width is 1 for claims without rows.
+    """
     low, high = np.zeros_like(sums.count), np.maximum(sums.count, 1.0)
     target = np.log(2.0 / alpha)
     for _ in range(_N_HALVINGS):
@@ -362,7 +367,7 @@ def discoveries(log_e: FloatArray, alpha: float) -> IntArray:
     log_e : array of shape (G,)
         Natural logarithms of the e-values.
     alpha : float
-        Bound of the expected share of false discoveries.
+        Upper bound of the false discovery rate.
 
     Returns
     -------
@@ -375,8 +380,9 @@ def discoveries(log_e: FloatArray, alpha: float) -> IntArray:
 
     Notes
     -----
-    The largest k of G e-values are selected such that each of them is at least
-    :math:`G / (\alpha k)`. The bound holds for any dependence between the e-values.
+    The procedure selects the k largest of G e-values. The number k is the largest number for which
+    each selected e-value is at least :math:`G / (\alpha k)`. The bound holds for any dependence
+    between the e-values.
 
     References
     ----------

@@ -1,4 +1,4 @@
-r"""Experts, which recalibrate the deployed forecast and learn from labels as they arrive.
+r"""Experts, which recalibrate the deployed forecast and learn from labels when labels arrive.
 
 **Scalings.** Each expert is :math:`q = \mathrm{softmax}(\beta \log p + b)` and takes a Newton step
 after every block of rows. The information H is discounted, so old rows are forgotten. A prior,
@@ -7,16 +7,17 @@ which keeps the expert near the identity, replaces the forgotten information:
 .. math:: H \leftarrow \lambda^n H + J^\top W J + (1 - \lambda^n) H_0, \qquad
    \theta \leftarrow \theta - H^{-1} (g + (1 - \lambda^n) H_0 (\theta - \theta_0)) .
 
-All rows of a block are evaluated with the parameters at the start of the block. Gradients and
-information matrices are therefore sums over rows, which add up over shards.
+All rows of a block are evaluated with the parameters from the start of the block. Gradients and
+information matrices are therefore sums over rows, so sums of shards can be added.
 
-**Calibeating.** The confidence is binned with equal widths. A row of bin b gets the confidence
+**Calibeating.** Confidences are divided into bins of equal width. A row of bin b gets the
+confidence
 :math:`(h_b + m_b) / (n_b + 1)`. Here :math:`n_b` is the number of earlier rows of the bin, and
 :math:`h_b` is the number of correct predictions among these rows. The midpoint :math:`m_b` of the
 bin counts as one row. For any sequence of outcomes, the regret of a bin with n rows, compared with
 the best constant in hindsight, is at most :math:`\ln n + \ln 2B` nats. The regret of a bin in the
-Brier score is at most :math:`1 + \ln(n + 1)`. The total regret, compared with the binned forecast
-that is recalibrated in hindsight, is O(log T).
+Brier score is at most :math:`1 + \ln(n + 1)`. Compared with the binned forecast after the best
+recalibration in hindsight, the total regret over T rows is O(log T).
 
 References
 ----------
@@ -62,8 +63,8 @@ class Expert(NamedTuple):
     Attributes
     ----------
     discount : float
-        Share of the information that is kept at each row. 1 keeps all rows, and 0.99 keeps about
-        the last 100 rows.
+        Share of the information that is kept at each row. With 1, the expert learns from all rows
+        equally. With 0.99, the expert learns from about the last 100 rows.
     intercepts : bool
         Whether to fit an intercept per class in addition to the temperature.
 
@@ -90,7 +91,7 @@ ONLINE_EXPERTS = (*EXPERTS, Expert(0.99))
 
 @dataclass(frozen=True, eq=False)
 class ExpertState:
-    """Parameters ``theta`` (1 + K: inverse temperature, intercepts) and their information.
+    """Inverse temperature and K intercepts of an expert (``theta``), and their information.
 
     The information is a matrix, or only its diagonal if there are many classes.
     """
@@ -100,13 +101,16 @@ class ExpertState:
 
     @classmethod
     def start(cls, n_classes: int) -> ExpertState:
-        """State of the identity, before the first row."""
+        """Return the state before the first row, which is the identity."""
         theta = np.zeros(1 + n_classes)
         theta[0] = 1.0
         return cls(theta, _prior(n_classes))
 
     def add_classes(self, n_classes: int) -> ExpertState:
-        """Extend the parameters to more classes. New parameters have only the prior."""
+        """Extend the parameters to more classes.
+
+        New parameters start with the information of the prior.
+        """
         fresh = ExpertState.start(n_classes)
         theta, information = fresh.theta, np.array(fresh.information)
         size = len(self.theta)
@@ -118,12 +122,12 @@ class ExpertState:
         return ExpertState(theta, information)
 
     def proba(self, u: FloatArray) -> FloatArray:
-        """Probabilities for rows of log-probabilities."""
+        """Return the probabilities for rows of log-probabilities."""
         return softmax(self.theta[0] * u + self.theta[1:])
 
 
 class ExpertSums(NamedTuple):
-    """Gradient and information of rows, at the parameters at the start of the block."""
+    """Gradient and information, summed over a block, for the parameters at its start."""
 
     n_rows: int
     gradient: FloatArray
@@ -148,9 +152,9 @@ def as_u(proba: FloatArray) -> FloatArray:
 def evaluate_rows(
     expert: Expert, state: ExpertState, u: FloatArray, y: IntArray
 ) -> tuple[FloatArray, ExpertSums]:
-    """Probability of the true class by an expert (n,), and the sums from which the expert learns.
+    """Return the probabilities of the true classes (n,), and the sums for the next step.
 
-    ``u`` are rows of `as_u`.
+    ``u`` are log-probabilities from `as_u`.
     """
     if expert.intercepts:
         q = state.proba(u)
@@ -161,7 +165,7 @@ def evaluate_rows(
 def _evaluate_temperature(
     state: ExpertState, u: FloatArray, y: IntArray
 ) -> tuple[FloatArray, ExpertSums]:
-    """Evaluate a temperature, which needs only the mean and the variance of u in each row."""
+    """Evaluate a temperature from the mean and the variance of u in each row."""
     power = state.theta[0] * u
     np.exp(power, out=power)
     total, power_of_label = row_sum(power), true_class(power, y)
@@ -175,7 +179,7 @@ def _evaluate_temperature(
 
 
 def sum_rows(expert: Expert, q: FloatArray, u: FloatArray, y: IntArray) -> ExpertSums:
-    """Gradient and information of rows for an expert that predicted ``q`` for them."""
+    """Return the gradient and information of rows for which an expert predicted ``q``."""
     n_rows, n_classes = u.shape
     weighted = q * u
     mean = row_sum(weighted)
@@ -201,7 +205,7 @@ def _fill_intercepts(information: FloatArray, q: FloatArray, cross: FloatArray) 
 
 
 def learn(expert: Expert, state: ExpertState, sums: ExpertSums) -> ExpertState:
-    """The state after a Newton step on the rows of ``sums``."""
+    """Return the state after a Newton step on the rows of ``sums``."""
     memory = expert.discount**sums.n_rows
     if not expert.intercepts:
         return _learn_temperature(memory, state, sums)
@@ -241,7 +245,7 @@ def _prior(n_classes: int) -> FloatArray:
 
 
 def experts_to_state(states: tuple[ExpertState, ...] | list[ExpertState]) -> dict[str, Any]:
-    """The states as plain numbers for JSON."""
+    """Return the states as plain numbers for JSON."""
     return {
         "theta": as_numbers(np.array([state.theta for state in states])),
         "information": as_numbers(np.array([state.information for state in states])),
@@ -264,7 +268,7 @@ def experts_from_state(
 
 @dataclass(frozen=True, eq=False)
 class TopBins:
-    """Number of rows and of correct rows per bin of the confidence, of shape (20,) each."""
+    """Numbers of rows and of correct predictions per bin of the confidence, of shape (20,) each."""
 
     count: FloatArray
     hits: FloatArray
@@ -280,19 +284,19 @@ class TopBins:
         return (self.hits + middle) / (self.count + 1.0)
 
     def add_rows(self, proba: FloatArray, y: IntArray) -> TopBins:
-        """Count more rows with their labels."""
+        """Count rows with their labels."""
         claims = _CONFIDENCE.select(proba, y)
         place = _bin_index(claims.score[:, 0])
         count, hits = (np.bincount(part, minlength=BINS) for part in (place, place[claims.hit]))
         return TopBins(self.count + count, self.hits + hits)
 
     def recalibrate(self, proba: FloatArray) -> FloatArray:
-        """Replace the confidence of each row by that of its bin, and rescale the other classes."""
+        """Replace each confidence by the confidence of its bin, and rescale the other classes."""
         claims = _CONFIDENCE.select(proba)
         return _CONFIDENCE.fill(proba, claims._replace(score=self.rate[_bin_index(claims.score)]))
 
     def to_state(self) -> dict[str, Any]:
-        """The counts as plain numbers for JSON."""
+        """Return the counts as plain numbers for JSON."""
         return {"count": as_numbers(self.count), "hits": as_numbers(self.hits)}
 
     @classmethod

@@ -1,4 +1,7 @@
-"""Read and write the states of monitors as JSON. All values are checked, and none is executed."""
+"""Read and write the states of monitors as JSON.
+
+All values are checked, and no code in a state is executed.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def as_numbers(array: FloatArray) -> list[Any]:
 
 
 def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
-    """Parse the state of the class ``name``, and raise a ValueError if it is not valid."""
+    """Parse the state of the class ``name``, and raise ValueError if the state is not valid."""
     fix = f"Pass the text that {name}.to_json() returned."
     if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
         actual = f"{len(text):,} characters" if isinstance(text, str) else type(text).__name__
@@ -48,7 +51,7 @@ def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
 def read_numbers(
     state: Mapping[str, Any], key: str, shape: tuple[int, ...], *, low: float = -1e15
 ) -> FloatArray:
-    """Read an array of finite numbers of at least ``low``. null is read as -inf."""
+    """Read an array of numbers of at least ``low``, in which null means -inf."""
     values = read_value(state, key)
     if not isinstance(values, list) or len(values) != int(np.prod(shape)):
         raise ValueError(
@@ -103,7 +106,10 @@ def read_value(state: Mapping[str, Any], key: str) -> Any:
 
 
 def read_classes(state: Mapping[str, Any], low: int = 2) -> AnyArray | None:
-    """Read the class labels: distinct strings, integers or booleans, or None for null."""
+    """Read the class labels, which are distinct strings, integers or booleans.
+
+    Return None for null.
+    """
     values = read_value(state, "classes")
     if values is None:
         return None

@@ -11,7 +11,7 @@ from calibrant._typing import FloatArray
 
 
 def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> tuple[float, FloatArray]:
-    """Return the log-loss of the mixture on rows, and the weights after the last row.
+    """Return the total log-loss of the mixture on rows, and the weights after the last row.
 
     ``log_f`` (n, M) are the log-likelihoods of the experts.
     """
@@ -35,7 +35,8 @@ def mix_batch(
     ``log_f`` (n, M) are the log-likelihoods of the experts. ``largest`` is the size of the largest
     batch so far, including this batch. ``before`` is the size of the largest earlier batch. Weights
     that were learned at the rate ``1 / before`` are flattened to the lower rate ``1 / largest``. A
-    batch gets its part of the share. The sum of both costs is the bound of `OnlineCalibration`.
+    fraction of the weight is then distributed evenly, which depends on ``share`` and on the size of
+    the batch. `OnlineCalibration` states a bound of the cost of both steps.
     """
     log_weights = np.log(np.maximum(weights, TINY)) * (before / largest)
     log_weights += log_f.sum(axis=0) / largest

@@ -33,46 +33,51 @@ class CalibrationMonitor:
     Call `update` whenever labels arrive, and pass the labels with their predicted probabilities.
     You can check the result after every update, because the probability of a false alarm within
     ``horizon`` rows is at most ``false_alarm`` in total. Print the monitor for a description in
-    sentences, and keep it between jobs with `to_json` and `from_json`.
+    sentences. Use `to_json` and `from_json` to store the monitor between jobs.
 
     Parameters
     ----------
     false_alarm : float
-        Largest probability of a false alarm within the horizon (in a test: at any time).
+        Largest probability of a false alarm within the horizon. In a test, the largest probability
+        of a false alarm at any time.
     horizon : int
         Number of rows to which ``false_alarm`` refers.
     tolerance : float
         Largest tolerated error of a predicted probability. No real model is exactly calibrated, and
-        enough rows reveal any deviation. 0 tests for exact calibration. The tolerance hides errors
-        of rare classes, whose probabilities are below twice the tolerance. See
+        enough rows reveal any deviation. 0 tests for exact calibration. The tolerance can hide the
+        errors of rare classes, whose probabilities are below twice the tolerance. See
         ``relative_tolerance``.
     notions : sequence of str or Notion
-        Types of calibration that are monitored. Without a tolerance, changes of temperature and
-        learned recalibrations (`OnlineCalibration`) are also alternatives.
+        Types of calibration that are monitored. Without a tolerance, the monitor also tests for
+        changes of temperature, and for the recalibrations that `OnlineCalibration` learns.
     classes : array-like of shape (n_classes,), optional
-        Labels of the score columns. The default is the sorted labels of the first update.
+        Labels of the score columns. By default, the classes are the sorted labels of the first
+        update.
     mode : {"detector", "test"}
-        A detector starts a new test at every row, so a long time without drift does not delay the
+        A detector starts a new test at every row, so a long period without drift does not delay the
         alarm. A test accumulates evidence from the first row.
     arl : float, optional
-        Average number of calibrated rows until a false alarm, instead of ``horizon /
-        false_alarm``.
+        Average number of calibrated rows until a false alarm of a detector. This number replaces
+        ``horizon / false_alarm``.
     lag : int
-        Number of rows that are predicted before the label of the first row is known. The outcomes
-        of these rows may depend on each other, so the monitor keeps ``lag`` separate streams.
+        Number of rows that are predicted before the label of the first of these rows is known. The
+        outcomes of these rows may depend on each other, so the monitor assigns rows to ``lag``
+        separate streams in turn.
     inputs : {"proba", "logits"}
-        Kind of the scores that are passed to `update`.
+        Type of the scores that are passed to `update`.
     relative_tolerance : float, optional
-        Largest tolerated gap as a share of the predicted probability. With 0.5, a probability of
-        0.01 may be wrong by 0.005. Set this parameter if some classes are rare.
+        Largest tolerated error as a fraction of the predicted probability, in addition to
+        ``tolerance``. With 0.5, a probability of 0.01 may be wrong by 0.005. Set this parameter if
+        some classes are rare.
 
     Attributes
     ----------
     history : list of MonitorEntry
         One entry per update.
     metadata : dict
-        Values for JSON that are kept with the state, such as the name of the model. The monitor
-        does not use these values. ``calibrant monitor`` stores the options of its files here.
+        User-defined values for JSON that are stored with the state, such as the name of the model.
+        The monitor does not use these values. The command ``calibrant monitor`` stores its options
+        here.
 
     See Also
     --------
@@ -83,16 +88,17 @@ class CalibrationMonitor:
     Notes
     -----
     Every row multiplies the evidence against calibration by a factor. If the model is calibrated,
-    the evidence does not grow in the long run. In a test, the evidence ever exceeds :math:`1 /
-    \alpha` with probability at most :math:`\alpha`. A detector raises an alarm within ``horizon``
-    calibrated rows with probability at most ``false_alarm``.
+    the evidence does not grow in the long run. In a test, the evidence exceeds :math:`1 / \alpha`
+    at any time with probability at most :math:`\alpha`. A detector raises an alarm within
+    ``horizon`` calibrated rows with probability at most ``false_alarm``.
 
-    The guarantee holds as long as each probability was issued before its label and the arrival of
-    labels does not depend on their values. Rows enter in the order in which labels arrive. The
-    forecast may determine which labels are revealed (audits), but the outcome must not.
+    The guarantee requires that each probability was issued before its label was known. The arrival
+    of labels must not depend on their values. Pass rows in the order in which their labels arrive.
+    In an audit, the forecast may determine which labels are collected, but the outcome must not.
 
-    A row costs O(J) for J alternatives. Each binary event has 12 alternatives with a tolerance, and
-    6 without. The state consists of O(J) numbers and contains no rows.
+    An update takes O(J) time per row for J alternatives. Each binary event has 12 alternatives with
+    a tolerance, and 6 alternatives without a tolerance. The state consists of O(J) numbers and
+    contains no rows.
 
     Examples
     --------
@@ -167,8 +173,8 @@ class CalibrationMonitor:
     def saved(self) -> float:
         """Reduction in log-loss, in nats, that recalibration would have achieved.
 
-        With a tolerance, the value is the log e-value. A test counts from the first row, and a
-        detector counts from the onset.
+        With a tolerance, the value is a log e-value instead. The value is for all rows in a test,
+        and for the rows since the onset in a detector.
         """
         layout = self._require_members().layout
         return self._state.evidence.saved(layout)
@@ -180,7 +186,7 @@ class CalibrationMonitor:
 
     @property
     def onset(self) -> int | None:
-        """Estimated number of rows before the miscalibration began, or None without an alarm."""
+        """Estimated number of rows before the onset of miscalibration, or None without an alarm."""
         layout = self._require_members().layout
         return self._state.evidence.onset(layout) if self.alarm else None
 
@@ -204,10 +210,10 @@ class CalibrationMonitor:
         group : array-like of shape (n,), optional
             Group of each row. Groups with strong evidence are named in the description.
         sample_weight : array-like of shape (n,), optional
-            Exponents of the factors of the rows, between 0 and 1. A weight must be known before the
-            label.
+            Weights between 0 and 1. The factor by which a row multiplies the evidence is raised to
+            the power of the weight. Each weight must be known before the label of the row.
         when : optional
-            Name of this update in sentences and in the history, such as a date.
+            Name of this update in the description and in the history, such as a date.
 
         Returns
         -------
@@ -225,10 +231,10 @@ class CalibrationMonitor:
         group: LabelsLike | None = None,
         sample_weight: WeightsLike | None = None,
     ) -> MonitorChunk:
-        """Sum the rows of a shard without changing this monitor.
+        """Compute the sums over the rows of a shard without changing this monitor.
 
-        Add the chunks of all shards of a period, then `absorb` the total. The parameters are those
-        of `update`.
+        Add the chunks of all shards of a period, and pass the total to `absorb`. The parameters are
+        the same as in `update`.
         """
         if self._rule.lag > 1:
             raise ValueError(
@@ -241,8 +247,8 @@ class CalibrationMonitor:
     def absorb(self, chunk: MonitorChunk, *, when: Any = None) -> MonitorStep:
         """Add the sums of a period, computed by `chunk`, as one time step.
 
-        Only the evidence at the end of the period can raise an alarm. The bound on false alarms is
-        the bound of `update`.
+        Only the evidence at the end of the period can raise an alarm. The probability of a false
+        alarm has the same bound as in `update`.
         """
         members = self._require_members()
         if chunk.start != self._start_key():
@@ -308,7 +314,7 @@ class CalibrationMonitor:
         )
 
     def gaps(self) -> list[Gap]:
-        """Return the mean gap of every binary event, then of every group.
+        """Return the mean gaps of all binary events, followed by the mean gaps of all groups.
 
         The confidence intervals hold jointly and at all times.
         """
@@ -336,7 +342,10 @@ class CalibrationMonitor:
         }
 
     def to_json(self) -> str:
-        """Return the state as JSON text with O(K) numbers and without rows."""
+        """Return the state as JSON text.
+
+        The text contains O(K) numbers for K classes, and no rows.
+        """
         state: dict[str, Any] = {
             "schema": SCHEMA,
             "rule": self._rule.to_state(),
@@ -350,7 +359,7 @@ class CalibrationMonitor:
 
     @classmethod
     def from_json(cls, text: str) -> CalibrationMonitor:
-        """Restore a monitor from the text of `to_json`. Raises ``ValueError`` for other text."""
+        """Restore a monitor from the text of `to_json`. Other text raises ``ValueError``."""
         state = read_state(text, SCHEMA, "CalibrationMonitor")
         rule = read_value(state, "rule")
         if not isinstance(rule, dict):
@@ -371,7 +380,7 @@ class CalibrationMonitor:
 
 
 def _check_lag(lag: Any, state: Mapping[str, Any]) -> None:
-    """Raise if ``lag`` of a state would allocate more streams than the state contains."""
+    """Raise ValueError if a state has fewer numbers than ``lag`` streams."""
     n_numbers = len(state["log_e"]) if isinstance(state.get("log_e"), list) else 1
     if state.get("classes") is not None and isinstance(lag, int) and lag > max(n_numbers, 1):
         raise ValueError(f"'log_e' in the state has {n_numbers} numbers, but the lag is {lag}")

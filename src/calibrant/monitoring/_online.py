@@ -50,43 +50,46 @@ LEARN_ROWS = 128
 
 
 class OnlineCalibration(BaseEstimator):
-    r"""Recalibrate a deployed model as labels arrive, and follow changes.
+    r"""Recalibrate a deployed model as labels arrive, and adapt to changes.
 
     Call `predict_proba` with the scores of the model, and `partial_fit` when labels arrive. The
-    prediction is a mixture of the scores themselves and of several recalibrations that learn at
-    different speeds. The prediction is never much worse than the scores (see ``bound_``).
+    prediction is a mixture of the original scores and of several recalibrations that learn at
+    different speeds. The log-loss of the predictions is never much higher than the log-loss of the
+    original scores (see ``bound_``).
 
     Parameters
     ----------
     experts : sequence of Expert, optional
-        Recalibrations in addition to the deployed forecast. By default, there are five.
+        Recalibrations that are mixed with the deployed forecast. By default, there are five
+        experts.
     share : float
-        Share of the weight that is distributed evenly over the experts at every row, from 0 to
-        below 1. A larger share follows changes faster.
+        Fraction of the total weight that is distributed evenly over the experts at every row. The
+        fraction must be at least 0 and below 1. The mixture adapts to changes faster if the
+        fraction is larger.
     calibeat : bool
-        Whether to replace the confidence of a row by the observed frequency so far in its bin of
-        the confidence.
+        Whether to replace the confidence of a row by the accuracy of earlier rows in the same bin
+        of confidence.
     inputs : {"proba", "logits"}
-        Kind of the scores.
+        Type of the scores.
     classes : array-like of shape (n_classes,), optional
-        Labels of the score columns. If they are passed, `predict_proba` works before the first
-        label and returns the scores.
+        Labels of the score columns. With ``classes``, `predict_proba` can be called before the
+        first label, and returns the original probabilities.
 
     Attributes
     ----------
     weights_ : array of shape (M,)
-        Weights of the experts, the deployed forecast first.
+        Weights of the deployed forecast (first) and of the experts.
     n_rows_ : int
         Number of labeled rows so far.
     largest_batch_ : int
-        Largest number of rows of one call of `partial_fit`.
+        Largest number of rows in a call of `partial_fit`.
     log_loss_, deployed_log_loss_ : float
-        Sums of the log-losses so far: of the issued forecasts, and of the deployed forecast.
+        Total log-loss of the issued forecasts and of the deployed forecasts so far.
     saved_ : float
         ``deployed_log_loss_ - log_loss_``, in nats. The value is negative if the issued forecasts
-        were worse.
+        had the higher log-loss.
     bound_ : float
-        Upper bound of ``-saved_`` in nats, for any outcomes. See Notes.
+        Upper bound of ``-saved_`` in nats, which holds for any outcomes. See Notes.
 
     See Also
     --------
@@ -95,39 +98,42 @@ class OnlineCalibration(BaseEstimator):
 
     Notes
     -----
-    The prediction is a Bayesian mixture under log-loss of experts :math:`q^m`, the deployed
-    forecast first,
+    The prediction is a Bayesian mixture of experts :math:`q^m`. The first expert is the deployed
+    forecast. Predictions and weights are
 
     .. math:: q_t = \sum_m w_m q^m_t, \qquad
        w_m \leftarrow (1 - \sigma) \, w_m q^m_t(y_t) / Z_t + \sigma / M ,
 
-    where :math:`Z_t` makes the weights sum to 1. The fixed share :math:`\sigma` (``share``) lets
-    the mixture follow a best expert that changes. Experts are temperature and vector scalings with
-    Newton steps on discounted rows.
+    where :math:`Z_t` makes the weights sum to 1. Because of the fixed share :math:`\sigma`
+    (``share``), the mixture can adapt if the best expert changes. Experts are temperature scalings
+    and temperature scalings with intercepts. The experts are fitted by Newton steps, in which older
+    rows have less weight.
 
-    The rows of one `partial_fit` are one batch. The issued forecasts of the batch are those of
-    `predict_proba` just before the call. The weights learn from the mean log-likelihood of the
-    batch. The likelihoods of the rows are raised to the power :math:`1 / d`, where :math:`d` is the
-    size of the largest batch so far. For **any** sequence of outcomes, the sum of log-losses of the
-    issued forecasts exceeds that of every expert, including the deployed forecast, by at most
+    The rows of one `partial_fit` are one batch. The issued forecasts of the batch are the output of
+    `predict_proba` just before the call. The weights are then updated with the likelihoods of the
+    rows of the batch. The likelihoods are raised to the power :math:`1 / d`, where :math:`d` is the
+    size of the largest batch so far. For **any** sequence of outcomes, the total log-loss of the
+    issued forecasts exceeds the total log-loss of every expert, including the deployed forecast, by
+    at most
 
     .. math:: d \ln M + (n - 1) \ln \frac 1 {1 - \sigma} .
 
-    The bound grows with the batch, because the first d forecasts use no label at all.
+    The bound grows with the size of the batch, because the first d forecasts are issued before any
+    label is known.
 
-    If labels arrive after later forecasts were issued, pass the issued forecasts as ``issued``. The
-    reported losses are then correct, but the bound does not hold. If labels are k batches late, use
-    k + 1 instances in turn. The sum of the bounds of all instances is then valid.
+    If labels arrive after later forecasts were issued, pass the issued forecasts as ``issued``. In
+    this case, ``log_loss_`` is correct, but the bound does not hold. If labels are k batches late,
+    use k + 1 instances in turn. The sum of the bounds of all instances is then a valid bound.
 
-    Experts change after every 128 rows of one `partial_fit` and at its end. The cost is O(K^2) per
-    row, and O(K) above 50 classes. If decisions determine which labels are observed, only rows with
-    labels are used.
+    Experts take a step after every 128 rows of a batch, and at the end of the batch. The cost per
+    row is O(K^2) for up to 50 classes, and O(K) for more classes. If decisions determine which
+    labels are observed, the experts learn only from rows with labels.
 
-    With ``calibeat`` and labels that arrive row by row, the regret of the confidences of a bin with
-    n rows is bounded for any sequence of outcomes. Compared with the best constant of the bin in
+    With ``calibeat`` and labels that arrive row by row, the regret of the confidences in a bin of n
+    rows is bounded for any sequence of outcomes. Compared with the best constant confidence in
     hindsight, the regret is at most :math:`\ln n + \ln 40` nats (20 bins). In the Brier score, the
-    regret is at most :math:`1 + \ln(n + 1)`. ``bound_`` is about the mixture and does not hold for
-    the recalibrated confidences.
+    regret is at most :math:`1 + \ln(n + 1)`. ``bound_`` holds for the mixture, and not for the
+    recalibrated confidences.
 
     References
     ----------
@@ -181,11 +187,11 @@ class OnlineCalibration(BaseEstimator):
         y : array-like of shape (n,)
             Labels.
         classes : array-like of shape (n_classes,), optional
-            Labels of the score columns. Used at the first call if the parameter ``classes`` is
-            None.
+            Labels of the score columns. The first call uses this argument if the parameter
+            ``classes`` is None.
         issued : array of shape (n, K), optional
-            Probabilities that were issued for these rows, if the mixture has changed since.
-            Defaults to ``predict_proba(X)`` before this call.
+            Probabilities that were issued for these rows, if the mixture has changed since then. By
+            default, the output of ``predict_proba(X)`` before this call.
         """
         proba, codes = self._check_rows(X, y, classes)
         mixture, log_f = self._evaluate_batch(proba, codes)
@@ -206,10 +212,10 @@ class OnlineCalibration(BaseEstimator):
         return self
 
     def fit(self, X: ScoresLike, y: LabelsLike) -> OnlineCalibration:
-        """Start again and learn from these rows one by one, in their order.
+        """Reset the estimator, and learn from these rows one by one, in their order.
 
-        Returns self. ``log_loss_`` is the loss that the mixture would have had if each label had
-        been known before the next forecast.
+        Returns self. ``log_loss_`` is the log-loss of the mixture if each label is known before the
+        next forecast.
         """
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
@@ -237,7 +243,7 @@ class OnlineCalibration(BaseEstimator):
         return normalized(as_proba(scores, self.inputs)), codes
 
     def _evaluate_batch(self, proba: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Forecasts of the mixture (n, K), and log-likelihoods of the experts (n, M)."""
+        """Return forecasts of the mixture (n, K), and log-likelihoods of the experts (n, M)."""
         mixture, log_f = np.empty_like(proba), np.empty((len(y), len(self.weights_)))
         for rows in _blocks(len(y)):
             u = as_u(proba[rows])
@@ -266,7 +272,8 @@ class OnlineCalibration(BaseEstimator):
     def predict_proba(self, X: ScoresLike) -> FloatArray:
         """Return the probabilities of the current mixture, of shape (n, K).
 
-        Before the first label, the result is the scores, which requires ``classes``.
+        Before the first label, the method returns the original probabilities. This requires that
+        ``classes`` was passed.
         """
         is_new = not hasattr(self, "classes_")
         if self.classes is None or not is_new:
@@ -286,7 +293,7 @@ class OnlineCalibration(BaseEstimator):
         return normalized(mixture)
 
     def _beat(self, mixture: FloatArray) -> FloatArray:
-        """Replace the confidences by those of the bins if ``calibeat`` is set and has labels."""
+        """Replace each confidence by the confidence of its bin, if ``calibeat`` is true."""
         is_learned = self.calibeat and self.n_rows_ > 0
         return self.bins_.recalibrate(mixture) if is_learned else mixture
 
@@ -299,7 +306,8 @@ class OnlineCalibration(BaseEstimator):
     def learn_one(self, x: Mapping[Any, float], y: Any) -> OnlineCalibration:
         """Learn from one row, a dict of label to score, as in river. Returns self.
 
-        Without ``classes``, new labels become classes. A label without a score has probability 0.
+        Without ``classes``, unknown labels are added to the classes. A label without a score has
+        probability 0.
         """
         self._add_labels([*x, y])
         if x and (self.classes is not None or hasattr(self, "classes_")):
@@ -309,7 +317,7 @@ class OnlineCalibration(BaseEstimator):
     def predict_proba_one(self, x: Mapping[Any, float]) -> dict[Any, float]:
         """Return the probabilities of one row as a dict.
 
-        Before the first label, the result is the scores.
+        Before the first label, the method returns the original probabilities.
         """
         names = self._names()
         if not x or (not names and len(x) == 1):  # a forecast needs two labels
@@ -326,7 +334,7 @@ class OnlineCalibration(BaseEstimator):
         return max(proba, key=lambda label: proba[label]) if proba else None
 
     def _add_labels(self, labels: list[Any]) -> None:
-        """Start with labels, or add new labels to the classes."""
+        """Initialize the classes with the given labels, or add new labels."""
         old_names = self._names()
         names = list(dict.fromkeys([*old_names, *labels]))
         # Do not start with a single label, because a forecast needs two classes.
@@ -340,7 +348,7 @@ class OnlineCalibration(BaseEstimator):
             self._start(classes)
 
     def _names(self) -> list[Any]:
-        """Return the labels so far. Without ``classes``, the list is empty at first."""
+        """Return the class labels. Without ``classes``, the list is empty at first."""
         classes = getattr(self, "classes_", self.classes)
         return [] if classes is None else list(as_array(classes).tolist())
 
@@ -382,7 +390,8 @@ class OnlineCalibration(BaseEstimator):
     def to_json(self) -> str:
         """Return the state as JSON text.
 
-        The text has O(K) numbers per expert, O(K^2) up to 50 classes, and no rows.
+        The text has O(K^2) numbers per expert for up to 50 classes, O(K) numbers for more classes,
+        and no rows.
         """
         check_fitted(self)
         return json.dumps(
@@ -406,7 +415,7 @@ class OnlineCalibration(BaseEstimator):
 
     @classmethod
     def from_json(cls, text: str) -> OnlineCalibration:
-        """Restore an estimator from the text of `to_json`. Raises ``ValueError`` for other text."""
+        """Restore an estimator from the text of `to_json`. Other text raises ``ValueError``."""
         state = read_state(text, SCHEMA, "OnlineCalibration")
         classes, experts = read_classes(state), list(_read_experts(state))
         if classes is None:
@@ -434,7 +443,7 @@ class OnlineCalibration(BaseEstimator):
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:
-    """Blocks of rows within which the experts do not change."""
+    """Yield blocks of rows, within which the experts do not change."""
     return (slice(start, start + LEARN_ROWS) for start in range(0, n_rows, LEARN_ROWS))
 
 

@@ -1,4 +1,4 @@
-"""Results of a monitor: gaps, steps, the history of updates, and a description in sentences."""
+"""Results of a monitor, with the history of its updates and a description in sentences."""
 
 from __future__ import annotations
 
@@ -37,15 +37,17 @@ class Gap:
     mean : float
         Mean gap over these rows. The gap is positive if probabilities are too high (overconfident).
     low, high : float
-        95% confidence interval, valid at all times and for all gaps of a monitor jointly.
+        95% confidence interval. The intervals of all gaps of a monitor hold jointly and at all
+        times.
     nats : float
-        Evidence against the calibration of this event alone, as a log e-value.
+        Evidence against the calibration of this event or group alone, as a log e-value.
     is_listed : bool
-        Whether the false-discovery procedure (`discoveries`) selects this gap.
+        Whether the evidence is significant after control of the false discovery rate
+        (`discoveries`).
 
     See Also
     --------
-    CalibrationMonitor.gaps : The gaps of a monitor.
+    CalibrationMonitor.gaps : Return the gaps of a monitor.
     """
 
     claim: str
@@ -58,11 +60,11 @@ class Gap:
 
     @property
     def largest(self) -> float:
-        """Largest absolute gap within the interval."""
+        """Largest absolute value within the confidence interval."""
         return max(abs(self.low), abs(self.high))
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return asdict(self)
 
 
@@ -75,15 +77,15 @@ class MonitorStep:
     when : str
         Name of the update.
     n_rows, n_seen : int
-        Number of rows of the update, and of all updates since the last reset.
+        Number of rows in this update, and in all updates since the last reset.
     nats, threshold : float
-        Log e-value (natural logarithm) now, and the log e-value that raises an alarm.
+        Log e-value (natural logarithm) after the update, and the log e-value that raises an alarm.
     peak : float
         Largest log e-value at any row of the update.
     alarm : bool
-        Whether the threshold has been reached, now or in an earlier update since the last reset.
+        Whether the threshold has been reached since the last reset.
     gaps : tuple of Gap
-        The gap of the first event, and all gaps that the false-discovery procedure selects.
+        The gap of the first event, and all other gaps with significant evidence (`discoveries`).
 
     See Also
     --------
@@ -106,11 +108,11 @@ class MonitorStep:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """Names of the events and groups that the false-discovery procedure selects."""
+        """Names of the events and groups with significant evidence (`discoveries`)."""
         return tuple(gap.claim for gap in self.gaps if gap.is_listed)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return {**asdict(self), "evidence": self.evidence, "listed": list(self.listed)}
 
 
@@ -122,13 +124,13 @@ class MonitorEntry(NamedTuple):
     when : str
         Name of the update.
     n_rows, n_seen : int
-        Number of rows of the update, and of all updates so far.
+        Number of rows in this update, and in all updates since the last reset.
     nats : float
         Log e-value after the update.
     mean, low, high : float
         Mean gap of the first event after the update, with its confidence interval.
     alarm : bool
-        Whether there was an alarm.
+        Whether the alarm was active after the update.
 
     See Also
     --------
@@ -146,7 +148,7 @@ class MonitorEntry(NamedTuple):
 
 
 def add_entry(history: list[MonitorEntry], entry: MonitorEntry) -> list[MonitorEntry]:
-    """Append an entry to the history. A full history drops every second old entry."""
+    """Append an entry to the history. If the history is full, every second old entry is dropped."""
     longer = [*history, entry]
     if len(longer) <= _MAX_ENTRIES:
         return longer
@@ -251,7 +253,7 @@ def advice_sentence(monitor: CalibrationMonitor) -> str:
 
 
 def evidence_sentence(monitor: CalibrationMonitor) -> str:
-    """State the strength of the evidence, and its probability for a calibrated model."""
+    """State the evidence, and the probability of such evidence for a calibrated model."""
     rule, nats = monitor._rule, monitor.nats
     if rule.is_detector:
         chance = min(1.0, exp(min(0.0, log(monitor.n_rows) - nats)))
@@ -272,7 +274,7 @@ def evidence_sentence(monitor: CalibrationMonitor) -> str:
 
 
 def _evidence_value(monitor: CalibrationMonitor) -> str:
-    """State the evidence since the onset, or the evidence and the threshold before an alarm."""
+    """State the evidence since the onset. Before an alarm, state the evidence and the threshold."""
     rule, title = monitor._rule, "Evidence against calibration (log e-value)"
     if rule.is_detector and not monitor.alarm:
         return (
@@ -303,7 +305,7 @@ def _chance(chance: float) -> str:
 
 
 def gap_sentence(gap: Gap, rows: str = "all rows") -> str:
-    """State the mean gap of an event over some rows."""
+    """State the mean gap of an event over the rows that ``rows`` describes."""
     return (
         f"Mean gap of {gap.claim} (predicted probability minus observed frequency) over {rows}: "
         f"{_interval_text(gap)}."
@@ -316,7 +318,7 @@ def _interval_text(gap: Gap) -> str:
 
 
 def strongest_sentences(monitor: CalibrationMonitor, gaps: list[Gap]) -> list[str]:
-    """List the events and groups with the strongest evidence, at least one after an alarm."""
+    """List the events and groups with the strongest evidence. After an alarm, list at least one."""
     # If a group contains all rows, its evidence equals that of the event up to round-off. Rounding
     # keeps the event first.
     ranked = sorted(gaps, key=lambda gap: -round(gap.nats, 9))

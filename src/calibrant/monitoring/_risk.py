@@ -43,17 +43,17 @@ class RiskStep(ShortRepr, AsText):
     when : str
         Name of the update.
     n_rows, n_seen : int
-        Number of answered rows of the update, and of all updates.
+        Number of answered rows in this update, and in all updates.
     mean_loss : float
-        Mean loss of all answered rows, such as the share of wrong answers.
+        Mean loss of all answered rows so far, such as the share of wrong answers.
     risk : float
         The guaranteed mean loss.
     nats, threshold : float
-        Log e-value now, and the log e-value that raises an alarm.
+        Log e-value after the update, and the log e-value that raises an alarm.
     peak : float
         Largest log e-value at any row of the update.
     alarm : bool
-        Whether the threshold has been reached, now or in an earlier update.
+        Whether the threshold has been reached in this update or an earlier update.
 
     See Also
     --------
@@ -89,29 +89,30 @@ class RiskStep(ShortRepr, AsText):
 
 
 class RiskMonitor:
-    r"""Raise an alarm when the answers of a selective classifier exceed their guaranteed risk.
+    r"""Raise an alarm when the error rate of a selective classifier exceeds its guaranteed risk.
 
     Call `update` whenever labels of answered rows arrive. You can check the result after every
-    update. If the guarantee holds, the probability that an alarm is ever raised is at most
-    ``alpha``. An alarm revokes the certificate of the guarantee. Keep the monitor between jobs with
-    `to_json` and `from_json`.
+    update. If the guarantee holds, the probability of an alarm at any time is at most ``alpha``. An
+    alarm revokes the certificate of the guarantee. Use `to_json` and `from_json` to store the
+    monitor between jobs.
 
     Parameters
     ----------
     risk : float, optional
-        Guaranteed share of wrong answers, or mean loss. The default is the risk of the certificate.
+        Guaranteed error rate or mean loss of the answers. The default is the risk of the
+        certificate.
     alpha : float, default 0.05
-        Largest probability that a false alarm is ever raised.
+        Largest probability of a false alarm at any time.
     certificate : calibrant.guarantees.Certificate, optional
-        The certificate to revoke at an alarm, such as ``model.certificate_``.
+        Certificate to revoke when an alarm is raised, such as ``model.certificate_``.
     largest_loss : float, default 1
         Largest possible loss of an answer.
 
     Attributes
     ----------
     certificate : Certificate or None
-        The certificate, which is no longer valid after an alarm. ``model.revoke(reason)`` marks the
-        saved model.
+        The certificate, which is revoked by an alarm. To revoke the certificate of a saved model,
+        call ``model.revoke(reason)`` before you save the model again.
     n_seen : int
         Number of answered rows so far.
     alarm : bool
@@ -130,9 +131,10 @@ class RiskMonitor:
 
     where :math:`e_i` is the loss of answer i, between 0 and 1. If the expected loss of each answer,
     given the answers before it, is at most r, the evidence is a supermartingale. By Ville's
-    inequality, it ever reaches :math:`1 / \alpha` with probability at most :math:`\alpha`. The
-    monitor tests the risk itself. A guarantee fails with probability delta, and the monitor can
-    then raise an alarm without a change of the data.
+    inequality, the evidence reaches :math:`1 / \alpha` at any time with probability at most
+    :math:`\alpha`. The monitor tests the true risk. With a probability of at most delta, the true
+    risk exceeds the guaranteed risk from the start. In this case, the monitor can raise an alarm
+    although the data have not changed.
 
     References
     ----------
@@ -181,11 +183,11 @@ class RiskMonitor:
         Parameters
         ----------
         y : array-like of shape (n,)
-            True labels, in the order in which they arrived.
+            True labels, in order of arrival.
         predicted : array-like of shape (n,)
             Predicted labels.
         answered : array-like of bool, shape (n,), optional
-            Whether each row was answered. Other rows are ignored. By default, all rows are
+            Whether each row was answered. The other rows are ignored. By default, all rows count as
             answered.
         when : str
             Name of the update, such as a date.
@@ -209,7 +211,7 @@ class RiskMonitor:
         Parameters
         ----------
         losses : array-like of shape (n,)
-            Losses between 0 and ``largest_loss``, in the order in which they arrived.
+            Losses between 0 and ``largest_loss``, in order of arrival.
         when : str
             Name of the update, such as a date.
 
@@ -302,7 +304,7 @@ class RiskMonitor:
 
 
 def _mean_evidence(logs: FloatArray) -> FloatArray:
-    """Logarithm of the mean e-value of the alternatives, for each row."""
+    """Return the logarithm of the mean e-value of the alternatives after each row."""
     return np.asarray(logsumexp(logs, axis=1) - log(logs.shape[1]))
 
 

@@ -1,4 +1,4 @@
-"""The state of a monitor: sums over rows and shards, and the gaps computed from them."""
+"""State of a monitor, which consists of sums over rows, and the gaps computed from these sums."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ Groups = dict[str, Group]
 
 
 def group_family(rule: Rule) -> ClaimFamily:
-    """The alternatives whose evidence is computed in each group."""
+    """Return the alternatives whose evidence is computed in each group."""
     return ClaimFamily("confidence", rule.tolerance, rule.relative_tolerance)
 
 
 def sum_groups(before: Groups, family: ClaimFamily, rows: Rows, group: AnyArray) -> Groups:
-    """Sum the rows of each group, in order of appearance.
+    """Compute the sums of each group, in order of appearance.
 
-    The mean gap of a group before these rows predicts the residuals of these rows.
+    The residuals of these rows are predicted by the mean gap of earlier rows of the group.
     """
     names, first, index = np.unique(group.astype(str), return_index=True, return_inverse=True)
     sums = {}
@@ -86,7 +86,7 @@ def add_groups(groups: Groups, new_groups: Groups) -> Groups:
 
 
 def groups_to_state(groups: Groups) -> dict[str, Any]:
-    """The state as plain values for JSON."""
+    """Return the state as plain values for JSON."""
     return {
         name: {
             "log_e": as_numbers(group.log_e),
@@ -126,14 +126,14 @@ class MonitorChunk:
     n_rows : int
         Number of rows.
     log_factors : array of shape (J,)
-        Sums of the log factors of each alternative.
+        Sum of the log factors of each alternative.
     gaps : GapSums
         Sums for the gaps of all claims.
     expert_sums : tuple of ExpertSums
         Sums from which the experts learn.
     start : tuple
-        The rule of the monitor and its number of rows before the chunk. Only chunks with the same
-        start can be added.
+        Parameters of the monitor, and its number of rows before the chunk. Only chunks with the
+        same ``start`` can be added.
     groups : dict of name to group
         Sums per group. Empty without groups.
 
@@ -186,7 +186,7 @@ class MonitorState:
     def update(
         self, rows: Rows, group: AnyArray | None, members: Members
     ) -> tuple[MonitorState, float]:
-        """Add rows one by one, and return the state and the largest log evidence."""
+        """Add rows one by one, and return the new state and the largest log evidence at any row."""
         state = replace(
             self, groups=add_groups(self.groups, self._sum_groups(rows, group, members))
         )
@@ -211,7 +211,7 @@ class MonitorState:
     def chunk(
         self, rows: Rows, group: AnyArray | None, members: Members, start: tuple[str, int]
     ) -> MonitorChunk:
-        """Sum rows without a change of this state."""
+        """Compute the sums of rows without changing this state."""
         total = reduce(
             MonitorChunk.__add__,
             (self._block_chunk(block, members, start) for block in rows.blocks(members.block_rows)),
@@ -224,7 +224,7 @@ class MonitorState:
         return MonitorChunk(len(rows.y), log_factors, sums.gaps, sums.expert_sums, start)
 
     def absorb(self, chunk: MonitorChunk, members: Members) -> tuple[MonitorState, float]:
-        """Add the sums of a period, and return the state and the log evidence at its end."""
+        """Add the sums of a period, and return the new state and the log evidence at its end."""
         evidence = self.evidence.absorb(
             chunk.log_factors, chunk.n_rows, self.n_rows, members.layout
         )
@@ -246,7 +246,7 @@ class MonitorState:
         return sum_groups(self.groups, group_family(members.rule), rows, group)
 
     def to_state(self) -> dict[str, Any]:
-        """The state as plain values for JSON."""
+        """Return the state as plain values for JSON."""
         return {
             "n_rows": self.n_rows,
             "alarm_at": self.alarm_at,
@@ -320,7 +320,10 @@ def _half_width(sums: GapSums, alpha: float, rule: Rule) -> FloatArray:
 def make_gaps(
     names: list[str], log_e: FloatArray, sums: GapSums, half: FloatArray, alpha: float
 ) -> list[Gap]:
-    """Make gaps from arrays over claims. ``alpha`` bounds the false discovery rate of the list."""
+    """Return the gaps of claims from arrays with one entry per claim.
+
+    ``alpha`` is the bound of the false discovery rate of the gaps with ``is_listed``.
+    """
     listed = set(discoveries(log_e, alpha).tolist())
     mean = -sums.mean  # the sums are outcome minus score, but a gap is score minus outcome
     return [

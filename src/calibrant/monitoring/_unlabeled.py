@@ -1,4 +1,4 @@
-"""Monitor scores without labels: detect drift, and estimate the performance."""
+"""Detect drift and estimate the performance of a classifier from scores without labels."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class DriftStep:
     n_seen : int
         Number of rows so far.
     nats, threshold : float
-        Evidence against unchanged scores as a log e-value, and the log e-value that raises an
+        Evidence that the scores have changed, as a log e-value, and the log e-value that raises an
         alarm.
     alarm : bool
         Whether the threshold has been reached at any time.
     worst_class : int
-        Column of the class whose predicted frequency changed most.
+        Column of the class with the strongest evidence of a change.
 
     See Also
     --------
@@ -63,26 +63,26 @@ class DriftStep:
         return exp(min(self.nats, 690.0))
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return {**asdict(self), "evidence": self.evidence}
 
 
 class ScoreDrift:
-    r"""Raise an alarm when the predicted class frequencies change, without labels.
+    r"""Raise an alarm when the mean predicted probabilities change, without labels.
 
-    Pass the scores of reference rows at the start, and new scores to `update`.
+    Pass the scores of reference rows to the constructor, and new scores to `update`.
 
     Parameters
     ----------
     reference_proba : array-like of shape (m, K)
-        Scores of reference rows.
+        Scores of the reference rows.
     false_alarm : float
-        Probability of an alarm within the horizon while new rows have the distribution of the
-        reference.
+        Largest probability of an alarm within the horizon if the scores of new rows have the
+        distribution of the reference scores.
     horizon : int
         Number of rows to which ``false_alarm`` refers.
     inputs : {"proba", "logits"}
-        Kind of the scores.
+        Type of the scores.
 
     See Also
     --------
@@ -91,14 +91,16 @@ class ScoreDrift:
 
     Notes
     -----
-    For a class c and a tilt :math:`\delta`, :math:`r = 1 + p_c (e^\delta - 1)` has an unknown mean
-    on the reference. The factor is r / U, where U is an upper confidence bound of this mean
-    (empirical Bernstein). Half of ``false_alarm`` is spent on the bounds and half on the detector,
-    which works as in `CalibrationMonitor`.
+    For a class c and a change :math:`\delta` of the log-odds, let
+    :math:`r = 1 + p_c (e^\delta - 1)`. A row multiplies the evidence by r / U, where U is an upper
+    confidence bound of the mean of r on the reference (empirical Bernstein). Half of
+    ``false_alarm`` is the error probability of the bounds. The other half is the error probability
+    of the detector, which works as in `CalibrationMonitor`.
 
-    Changes that keep the predicted class frequencies are not detected. A change of the accuracy
-    cannot be detected without labels. After an alarm, `calibrant.label_shift.adapt` estimates the
-    new class frequencies. With fewer reference rows, only larger changes are detected.
+    Changes that do not affect the mean predicted probabilities are not detected. A change in
+    accuracy cannot be detected without labels. After an alarm, `calibrant.label_shift.adapt`
+    estimates the new class frequencies. With fewer reference rows, only larger changes are
+    detected.
 
     References
     ----------
@@ -138,7 +140,7 @@ class ScoreDrift:
         self._sum, self._n_rows, self._alarm = np.zeros(proba.shape[1]), 0, False
 
     def update(self, proba: ScoresLike) -> DriftStep:
-        """Add rows of scores, in order, without labels."""
+        """Add the scores of new rows in order, without labels."""
         rows = as_proba(check_scores(proba, inputs=self.inputs), self.inputs)
         if rows.shape[1] != len(self.reference_mean):
             raise ValueError(
@@ -163,7 +165,10 @@ class ScoreDrift:
 
     @property
     def mean(self) -> FloatArray:
-        """Mean probability of each class since the start, to compare with ``reference_mean``."""
+        """Mean predicted probability of each class since the start.
+
+        Compare with ``reference_mean``.
+        """
         return self._sum / max(1, self._n_rows)
 
 
@@ -172,7 +177,7 @@ def _tilt(rows: FloatArray) -> FloatArray:
 
 
 def _upper_means(proba: FloatArray, alpha: float) -> FloatArray:
-    """Upper bounds of the means of all tilts, (K, tilts), jointly valid at level 1 - alpha."""
+    """Return upper bounds of the means of all `_tilt` values, jointly valid at level 1 - alpha."""
     values = _tilt(proba)
     n_rows, reach = len(proba), np.abs(np.expm1(_TILTS))
     log_term = np.log(2.0 * values[0].size / alpha)
@@ -187,17 +192,17 @@ class PerformanceEstimate:
     Attributes
     ----------
     accuracy, log_loss, brier_score : float
-        Expected scores of these rows.
+        Expected accuracy, log-loss and Brier score of these rows.
     low, high : float
         95% confidence interval of the accuracy of these rows, under the assumption ``assumes``.
     reference_accuracy : float
-        Accuracy on the reference.
+        Accuracy on the reference rows.
     confusion : array of shape (K, K)
         Expected number of rows with true class k (row) and predicted class l (column).
     n_rows : int
         Number of unlabeled rows.
     assumes : str
-        The assumption in a sentence.
+        A sentence that states the assumption of the estimate.
 
     See Also
     --------
@@ -215,7 +220,7 @@ class PerformanceEstimate:
     assumes: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values for JSON."""
+        """Return the result as plain values for JSON."""
         return {**vars(self), "confusion": self.confusion.tolist()}
 
     def __str__(self) -> str:
@@ -238,8 +243,8 @@ def estimate_performance(
 ) -> PerformanceEstimate:
     r"""Estimate accuracy, confusion matrix, log-loss and Brier score of unlabeled rows.
 
-    Pass labeled reference rows and the scores of new rows. The result is valid only if rows with
-    equal scores are correct as often as in the reference.
+    Pass labeled reference rows and the scores of new rows. The result is valid only if predictions
+    with equal scores are correct as often as on the reference rows.
 
     Parameters
     ----------
@@ -248,12 +253,12 @@ def estimate_performance(
     proba : array-like of shape (n, K)
         Scores of the unlabeled rows.
     within : float
-        Margin that is added to both sides of the interval. The margin allows for a mean deviation
-        from the assumption of up to this size.
+        Margin that is added to both sides of the interval. The interval then remains valid if the
+        mean deviation from the assumption is at most ``within``.
     n_resamples : int
         Number of bootstrap samples of the reference.
     inputs : {"proba", "logits"}
-        Kind of the scores.
+        Type of the scores.
     classes : array-like of shape (n_classes,), optional
         Labels of the score columns.
     rng : int, Generator or None
@@ -271,20 +276,22 @@ def estimate_performance(
     Notes
     -----
     The confidence is calibrated on the reference by isotonic regression. The expected accuracy is
-    the mean calibrated confidence. Calibrated probability vectors are a worse estimate of the
-    accuracy, so they only distribute the remaining probability of a row over the other classes.
+    the mean calibrated confidence. Calibrated probability vectors estimate the accuracy less
+    precisely. These vectors only determine how the remaining probability of a row is distributed
+    over the other classes.
 
-    **Limits.** Without labels, a model that became worse at the same confidence cannot be
-    recognized. The estimate holds if rows of a given confidence (and, for the interval, predicted
-    class) are correct as often as in the reference. This assumption holds for a shift that depends
-    only on the scores.
+    **Limits.** Without labels, a drop in accuracy at the same confidence cannot be detected. The
+    estimate is valid if predictions with the same confidence are correct as often as on the
+    reference rows. The interval also requires this for rows with the same confidence and predicted
+    class. This assumption holds for a shift that depends only on the scores.
 
-    The interval is the hull of two intervals of plus and minus 1.96 standard errors. One interval
-    uses calibration by confidence, the other by confidence and predicted class. The standard errors
-    combine those of the calibrator (bootstrap of the reference) and those of the outcomes. The
-    interval is asymptotic, so use 200 reference rows or more. With 50 rows of sharp scores, a
-    nominal interval of 95% covered the true accuracy in 88% of 100 simulated samples. The interval
-    ignores changes that the scores do not show.
+    The interval is the smallest interval that contains two intervals of plus and minus 1.96
+    standard errors. The first interval uses calibration by confidence, and the second interval uses
+    calibration by confidence and predicted class. The standard errors account for the randomness of
+    the calibrator (bootstrap of the reference) and of the outcomes. The interval is asymptotic, so
+    use at least 200 reference rows. With 50 reference rows and confident predictions, a nominal 95%
+    interval covered the true accuracy in 88 of 100 simulated samples. The interval does not account
+    for changes that leave the scores unchanged.
 
     Examples
     --------
@@ -325,7 +332,7 @@ def estimate_performance(
 
 
 def _expected_confusion(rows: FloatArray, target: FloatArray) -> FloatArray:
-    """Sums of calibrated rows by predicted class, (true class, predicted class)."""
+    """Return expected numbers of rows by class, (true class, predicted class)."""
     confusion = np.zeros((rows.shape[1], rows.shape[1]))
     np.add.at(confusion.T, target.argmax(axis=1), rows)
     return confusion
@@ -352,7 +359,7 @@ def _interval(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """The hull of the intervals of both types of calibration."""
+    """Return the smallest interval that contains the intervals of both types of calibration."""
     draws = np.empty((n_resamples, len(calibrators)))
     for b in range(n_resamples):
         rows = rng.integers(0, len(y), len(y))

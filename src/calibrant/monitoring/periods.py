@@ -1,4 +1,4 @@
-"""The gap of each period of a monitor, computed from its history."""
+"""Gap of each period of a monitor, computed from its history."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ class PeriodGap(NamedTuple):
 def period_gaps(history: Sequence[MonitorEntry], most: int = 1000) -> list[PeriodGap]:
     r"""Return the gap of the first event in each period since the last reset.
 
-    Entries contain means :math:`g_t` over all :math:`n_t` rows so far, so the rows of a period have
-    the mean :math:`(n_t g_t - n_s g_s) / (n_t - n_s)`. Updates are joined into at most ``most``
-    periods. The interval is :math:`\pm\sqrt{\log(2 / 0.05) / 2n}`, because the outcomes lie between
-    0 and 1 (Hoeffding; Azuma for dependent rows).
+    Entries of the history contain means :math:`g_t` over all :math:`n_t` rows so far. The rows of a
+    period from s to t therefore have the mean :math:`(n_t g_t - n_s g_s) / (n_t - n_s)`. Updates
+    are combined into at most ``most`` periods. The interval is
+    :math:`\pm\sqrt{\log(2 / 0.05) / 2n}`, because the outcomes lie between 0 and 1 (Hoeffding;
+    Azuma for dependent rows).
 
     References
     ----------

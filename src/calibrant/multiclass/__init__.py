@@ -1,4 +1,4 @@
-"""Calibrators of the whole vector of class scores, with one family per module."""
+"""Calibrators of the whole vector of class scores. Each module contains one family of methods."""
 
 from calibrant.multiclass.bayesian_temperature import BayesianTemperatureScaling
 from calibrant.multiclass.canonical import CanonicalBinning

@@ -110,7 +110,8 @@ class GridPartition:
     def _n_tuples(self, length: int, spent: int) -> int:
         """Count the ways to complete a tuple with ``length`` more entries k - 1 >= 0.
 
-        ``spent`` is the sum of the earlier entries. The sum of all entries must be allowed.
+        ``spent`` is the sum of the earlier entries. Only tuples with an allowed sum of all entries
+        are counted.
         """
         most = self.resolution - 1 - spent
         least = max(0, self.resolution + 1 - self.n_classes) - spent
@@ -162,9 +163,9 @@ def fit_projections(
     r"""Cut off :math:`\lfloor (n+1)/B \rfloor` rows in each direction (algorithm 10).
 
     The last row of each cut defines its threshold. The function also returns the weight of each row
-    in the estimates. The row of a threshold has weight zero. If several rows tie at the threshold,
-    their total weight decreases by the weight of one row. If weights are not integers, bins have
-    equal total weights.
+    in the estimates. The row that defines a threshold has weight zero. If several rows tie at the
+    threshold, their total weight decreases by their mean weight. If weights are not integers, bins
+    have equal total weights.
     """
     remaining_weight = np.array(weight, dtype=np.float64)
     total, n_bins = remaining_weight.sum(), len(directions) + 1
@@ -179,8 +180,8 @@ def fit_projections(
 class _Cuts:
     """The remaining rows, sorted along each direction.
 
-    Cuts in the same direction share one sorted order, so together they read each row once. Each cut
-    updates the weights ``kept``.
+    Cuts in the same direction share one sorted order, so each row is read only once per direction.
+    Each cut updates the weights ``kept``.
     """
 
     def __init__(self, u: FloatArray, kept: FloatArray, directions: FloatArray) -> None:
@@ -201,7 +202,9 @@ class _Cuts:
                 self.orders.append((rows[order], projected[order]))
 
     def threshold(self, b: int, reached: float) -> float:
-        """Return the threshold of cut ``b``. Rows up to it have the weight ``reached``.
+        """Return the threshold of cut ``b``.
+
+        The rows up to the threshold have the total weight ``reached``.
 
         Returns -inf if no row remains.
         """

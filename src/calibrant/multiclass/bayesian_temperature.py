@@ -1,4 +1,4 @@
-"""Temperature scaling averaged over the posterior of the temperature, for few rows."""
+"""Temperature scaling averaged over the posterior of the temperature, for small data sets."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ points would change the log-loss by less than 1e-4 nats."""
 class BayesianTemperatureScaling(BaseCalibrator):
     r"""Average temperature scaling over the posterior of the temperature.
 
-    Use it with fewer than 100 rows, or with fewer rows than classes. The method keeps the ranking
-    of the classes. With many rows, the result is close to `TemperatureScaling`, which is faster.
+    Use `BayesianTemperatureScaling` with fewer than 100 rows, or with fewer rows than classes. The
+    method keeps the ranking of the classes. With many rows, the result is close to
+    `TemperatureScaling`, which is faster.
 
     Parameters
     ----------
@@ -40,13 +41,13 @@ class BayesianTemperatureScaling(BaseCalibrator):
         sorted.
     eps : float, default 1e-12
         Probabilities are clipped to [eps, 1 - eps] before their logarithm is taken. A logit of -inf
-        is treated as the probability eps.
+        is treated as a score with probability eps.
 
     Attributes
     ----------
     temperatures_, weights_ : arrays of shape (5,)
-        Temperatures that represent the posterior, and their weights. A degenerate posterior has
-        fewer temperatures.
+        Temperatures that represent the posterior, and their weights. A degenerate posterior is
+        represented by fewer temperatures.
     converged_, n_iter_, objective_ : bool, int, float
         Whether the fit converged, its number of iterations, and the minimum of the objective.
 
@@ -58,7 +59,7 @@ class BayesianTemperatureScaling(BaseCalibrator):
     Notes
     -----
     The result is :math:`\sum_j w_j\,\mathrm{softmax}(u / T_j)`, the posterior mean of tempered
-    probabilities. The weights come from the Gauss quadrature of the posterior of log T.
+    probabilities. Temperatures and weights are a Gauss quadrature of the posterior of log T.
 
     The prior is narrow around its center, because most models are slightly overconfident. Its tails
     are heavy, because some models are strongly miscalibrated. The median temperature of ten
@@ -66,14 +67,15 @@ class BayesianTemperatureScaling(BaseCalibrator):
     the six networks with 100 or more classes.
 
     The log-likelihood is computed at 11 to 33 temperatures between 1/55 and 55, in four passes, and
-    interpolated from its value and first two derivatives. A prediction costs five exponentials per
-    score.
+    interpolated from its value and first two derivatives. A prediction computes five exponentials
+    per score.
 
-    On six data sets of 100 to 1,000 classes with five random samples each, the mean reduction in
-    log-loss was 0.1804 nats with 30 rows, 0.1964 with 50 and 0.1997 with 100. With the
-    maximum-likelihood temperature, the mean reduction was 0.1800, 0.1956 and 0.1996. The log-loss
-    increased by more than 0.005 in 3 of 90 cases. With maximum likelihood, this happened in 10 of
-    90 cases. The prior was chosen on the same data sets.
+    The method was compared on six data sets of 100 to 1,000 classes, with five random samples each.
+    The mean reduction in log-loss was 0.1804 nats with 30 rows, 0.1964 with 50 rows and 0.1997 with
+    100 rows. With the maximum-likelihood temperature, the mean reductions were 0.1800, 0.1956 and
+    0.1996. The log-loss increased by more than 0.005 in 3 of 90 cases. With the maximum-likelihood
+    temperature, the log-loss increased by as much in 10 of 90 cases. The prior was chosen on the
+    same data sets.
 
     References
     ----------
@@ -127,7 +129,7 @@ class BayesianTemperatureScaling(BaseCalibrator):
         store_outcome(self, Solution(posterior.points, objective, 1, Outcome.CONVERGED))
 
     def _log_prior(self, log_temperature: FloatArray) -> FloatArray:
-        """The logarithm of a Cauchy density."""
+        """Return the logarithm of the Cauchy density."""
         z = (log_temperature - self.center) / self.width
         return -np.log1p(z * z) - np.log(np.pi * self.width)
 

@@ -1,4 +1,4 @@
-"""Canonical binning: the distribution of the label in bins of the probability simplex."""
+"""Canonical binning, which estimates the label distribution in bins of the probability simplex."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ MOST_RESOLUTION = 2**20
 class CanonicalBinning(Calibrator):
     r"""Calibrate whole probability vectors by the frequencies of the labels in bins of the simplex.
 
-    Use it with three or four classes and many rows, because the number of bins grows exponentially
-    with the number of classes.
+    Use `CanonicalBinning` with three or four classes and many rows, because the number of bins
+    grows exponentially with the number of classes.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class CanonicalBinning(Calibrator):
         Rule that divides the simplex. "projection" cuts off one bin after another along cyclic,
         random or given directions. "sierpinski" descends repeatedly to the corner of the class with
         more than half of the probability. "grid" is a grid of triangles for three classes, and the
-        analogous grid for more classes.
+        analogous grid for other numbers of classes.
     n_bins : int, optional
         Number of bins of "projection". If None, there is one bin per 50 rows, and at least one bin.
     depth : int
@@ -66,9 +66,9 @@ class CanonicalBinning(Calibrator):
     resolution : int
         Resolution of "grid". Bins have the width 1 / resolution in every coordinate.
     directions : {"cyclic", "random"} or array of shape (m, L)
-        Directions of "projection". "cyclic" takes :math:`-e_1, \dots, -e_L` in turn, so the rows
-        with the highest probability of each class come first. The rows of an array are scaled to
-        length one and used in turn.
+        Directions of "projection". "cyclic" uses :math:`-e_1, \dots, -e_L` in turn, so each cut
+        removes the rows with the highest probability of a class. If you pass an array, its rows are
+        scaled to length one and used in turn.
     random_state : int or Generator, optional
         Seed for random directions. None means a fixed seed. A Generator is copied, so its state
         does not change.
@@ -85,14 +85,14 @@ class CanonicalBinning(Calibrator):
     occupied_ : array of int
         Bins with calibration rows, in increasing order.
     values_ : array of shape (n_occupied, L)
-        Frequencies of the labels in these bins.
+        Frequencies of the labels in the occupied bins.
     counts_ : array of shape (n_occupied,)
-        Weight of the rows in these bins.
+        Total weight of the rows in the occupied bins.
     directions_, thresholds_ : arrays of shape (n_bins - 1, L) and (n_bins - 1,)
         Unit vectors :math:`q_b` and thresholds :math:`T_b` of "projection". Bin b contains the
         vectors with :math:`s \cdot q_b < T_b` that are in no earlier bin.
     n_tied_ : int
-        Number of rows that share the threshold of a projection with other rows.
+        Number of rows that tie with other rows at a threshold of "projection".
     is_weighted_ : bool
         Whether some rows had weights other than 0 and 1.
 
@@ -112,12 +112,13 @@ class CanonicalBinning(Calibrator):
     q_b`.
 
     Rows at a threshold of a projection do not count in the frequencies (line 13 of the algorithm).
-    If several rows are at the threshold, their total weight decreases by the weight of one row, so
-    the order of rows does not matter. Therefore a weight of 2 is not equivalent to duplicating a
-    row. The other partitions do not depend on the data, and all rows count.
+    If several rows are at the threshold, their total weight decreases by their mean weight, so the
+    order of rows does not matter. Because one row per threshold is excluded, a weight of 2 is not
+    equivalent to duplicating a row. The other partitions do not depend on the data, and their
+    frequencies use all rows.
 
-    The cost is O(n L depth) for "sierpinski", O(n L) for "grid" and O(n n_bins) for "projection",
-    which needs all rows in memory.
+    A fit takes O(n L depth) time for "sierpinski", O(n L) for "grid" and O(n n_bins) for
+    "projection". "projection" needs all rows in memory.
 
     References
     ----------
@@ -185,7 +186,7 @@ class CanonicalBinning(Calibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """Whether weights differ from duplicates, because each threshold excludes a row."""
+        """Whether weights differ from duplicated rows, because each threshold excludes a row."""
         return self.partition == "projection"
 
     fitted_values: ClassVar[Mapping[str, FittedValue]] = {
@@ -291,7 +292,7 @@ class CanonicalBinning(Calibrator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes)
-            Scores of the type ``inputs``, as in `fit`.
+            Scores of the same type as in `fit`.
 
         Returns
         -------
@@ -306,9 +307,9 @@ class CanonicalBinning(Calibrator):
     def guarantee(self, alpha: float = 0.05) -> CanonicalGuarantee:
         r"""Bound the distance between the frequencies of a bin and its true distribution.
 
-        The bound holds for any distribution of the data. By the inequality of Bretagnolle, Huber
-        and Carol and a union bound over the B bins with calibration rows, with probability
-        :math:`1 - \alpha` for all of them at once,
+        The bound holds for any distribution of the data. The bounds of all B bins with calibration
+        rows hold jointly with probability :math:`1 - \alpha`. By the inequality of Bretagnolle,
+        Huber and Carol and a union bound, the bounds are
 
         .. math:: \|h - \pi\|_1 \le \sqrt{2 (L \log 2 + \log(B / \alpha)) / n_b} .
 
@@ -324,8 +325,9 @@ class CanonicalBinning(Calibrator):
         Raises
         ------
         ValueError
-            If rows were weighted, if no bin has a row, or if `CalibratedClassifier` fitted the
-            calibrator to scores of other models than the predicting model.
+            If rows were weighted, or if no bin has a row. The error is also raised if
+            `CalibratedClassifier` fitted the calibrator to scores of models other than the model
+            that predicts.
 
         See Also
         --------

@@ -36,7 +36,7 @@ _FOLD_WORK = 500
 
 
 class _Choice(NamedTuple):
-    """A penalty strength, the score of each candidate, and the start of the final fit."""
+    """Selected penalty strength, score of each candidate, and start of the final fit."""
 
     lam: float
     scores: FloatArray | None = None
@@ -44,18 +44,19 @@ class _Choice(NamedTuple):
 
 
 class DirichletCalibration(AffineCalibrator):
-    r"""Calibrate by multinomial logistic regression on log-probabilities, with the ODIR penalty.
+    r"""Calibrate by penalized multinomial logistic regression on log-probabilities.
 
-    Use it with 3 to about 20 classes and several hundred rows or more. The method corrects
-    confusions between pairs of classes. The calibrated probabilities are :math:`\mathrm{softmax}(W
-    \log p + b)`.
+    Use `DirichletCalibration` with 3 to about 20 classes and several hundred rows or more. The
+    method corrects confusions between pairs of classes. The calibrated probabilities are
+    :math:`\mathrm{softmax}(W \log p + b)`.
 
     Parameters
     ----------
     lam : float, optional
-        Strength of the penalty, see Notes. If None, it is chosen from ``grid`` by cross-validation.
+        Strength of the penalty, see Notes. If None, ``lam`` is chosen from ``grid`` by
+        cross-validation.
     mu : float, optional
-        Strength of the penalty on the intercepts, for "odir" only. If None, it equals ``lam``.
+        Strength of the penalty on the intercepts, for "odir" only. If None, ``mu`` equals ``lam``.
     penalty : {"odir", "l2"}, default "odir"
         "odir" (off-diagonal and intercept regularization) penalizes off-diagonal entries and
         intercepts. "l2" penalizes all entries and intercepts.
@@ -65,7 +66,7 @@ class DirichletCalibration(AffineCalibrator):
     grid : sequence of float, default (0, 1e-4, 1e-3, 1e-2, 1e-1)
         Candidates for ``lam``.
     cv : int, default 3
-        Maximum number of folds. There are at most as many folds as the smallest class has rows.
+        Maximum number of folds. The number of rows of the smallest class is also a limit.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of labels, optional
@@ -96,19 +97,20 @@ class DirichletCalibration(AffineCalibrator):
     ``mean NLL + lam * (sum_kl W_kl^2 + sum_k b_k^2)`` for "l2". Kull's normalized strengths are ``K
     (K - 1) lam`` and ``K mu``.
 
-    ``lam=None`` follows the specification of cal_dirichlet. There are at most ``cv`` folds, and the
-    rows of each class are assigned to them in their existing order. So the choice of ``lam``
-    depends on the order of rows. The chosen candidate has the smallest unweighted mean of the
-    held-out log-losses of the folds. If candidates tie, the first one is chosen. If the smallest
-    class has fewer than two rows, ``lam`` is 1e-3. Each fit of the grid starts from the fit with
-    the next stronger penalty.
+    ``lam=None`` follows the reference implementation cal_dirichlet. The rows of each class are
+    assigned to at most ``cv`` folds in their existing order. So the choice of ``lam`` depends on
+    the order of rows. The selected candidate has the smallest mean held-out log-loss, with equal
+    weights of the folds. If candidates tie, the first one is chosen. If the smallest class has
+    fewer than two rows, ``lam`` is 1e-3. Each fit of the grid starts from the fit with the next
+    stronger penalty.
 
     To search a grid over (lam, mu) as in Kull's experiments, use ``GridSearchCV`` of scikit-learn
     with ``calibrant.metrics.scorer("log_loss")``.
 
     Newton's method uses the exact Hessian as preconditioner for up to 21 classes, and the K
-    diagonal blocks of the Hessian for more classes. A pass costs O(n K^2) time. The memory is
-    O(block + K^2). With up to 160 classes, the K^3 entries of the preconditioner add at most 33 MB.
+    diagonal blocks of the Hessian for more classes. A pass over the data takes O(n K^2) time. The
+    memory is O(block + K^2). With up to 160 classes, the K^3 entries of the preconditioner add at
+    most 33 MB.
 
     References
     ----------
@@ -212,7 +214,7 @@ class DirichletCalibration(AffineCalibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """True if rows are assigned to folds, because a row with weight 2 is only in one fold."""
+        """Whether weights differ from duplicated rows, because a row of weight 2 is in one fold."""
         return self.lam is None
 
     @property
@@ -231,7 +233,7 @@ class DirichletCalibration(AffineCalibrator):
     def canonical(self) -> tuple[FloatArray, FloatArray]:
         r"""Return A and c of the canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`.
 
-        The form is unique. A uniform prediction becomes c.
+        The canonical form is unique. A uniform prediction becomes c.
 
         Returns
         -------
@@ -257,7 +259,7 @@ class DirichletCalibration(AffineCalibrator):
         Returns
         -------
         alpha : ndarray of shape (K, K)
-            The parameters of the Dirichlet distributions, one row per class.
+            The parameters of the Dirichlet distributions, with one row per class.
         pi : ndarray of shape (K,)
             The prior probabilities of the classes.
 
@@ -274,7 +276,7 @@ class DirichletCalibration(AffineCalibrator):
 def canonical_to_linear(coef: FloatArray, center: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Convert the canonical form (A, c) to (W, b): ``W = A``, ``b = log c - A log(1/K)``.
 
-    Kull et al. 2019, Theorem 1.
+    See Kull et al. (2019), Theorem 1.
 
     Examples
     --------
@@ -287,7 +289,7 @@ def canonical_to_linear(coef: FloatArray, center: FloatArray) -> tuple[FloatArra
 def generative_to_linear(alpha: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Convert the generative form (alpha, pi) to (W, b).
 
-    ``W = alpha - 1``, ``b = log pi - log B(alpha)``.
+    The result is ``W = alpha - 1``, ``b = log pi - log B(alpha)``.
 
     Examples
     --------
@@ -322,7 +324,7 @@ def _cut_folds(sample: Sample, n_folds: int) -> Iterator[tuple[Sample, Sample]]:
 def _keep_rows(
     n_folds: int, before: Mapping[int, IntArray], held: int, is_test: bool, chunk: ArraySample
 ) -> ArraySample:
-    """Select the held-out rows of a chunk, or the other rows, by setting weights to zero."""
+    """Select the held-out rows or the training rows of a chunk by setting other weights to zero."""
     present = chunk.weight > 0  # a row with weight zero is absent
     fold = np.zeros(len(chunk.y), dtype=np.intp)
     fold[present] = assign_folds(chunk.y[present], n_folds, before[chunk.start])

@@ -53,9 +53,9 @@ _JITTER = 1e-8
 class GaussianProcessCalibration(BaseCalibrator):
     r"""Calibrate by a smooth function with a Gaussian process prior.
 
-    Use it with several hundred rows or more if no parametric method fits. The same function
-    transforms all scores of a row. The function stays near the identity far from the calibration
-    scores. The model is
+    Use `GaussianProcessCalibration` with several hundred rows or more if no parametric method fits
+    the data well. The same function transforms all scores of a row. The function stays near the
+    identity far from the calibration scores. The model is
 
     .. math:: P(y = k \mid u) = \mathrm{softmax}(f(u_1), \dots, f(u_K))_k, \qquad
               f \sim \mathrm{GP}\bigl(u,\; v\, e^{-(u - u')^2 / (2 l^2)} + \mathrm{noise}\, 1_{u =
@@ -66,10 +66,11 @@ class GaussianProcessCalibration(BaseCalibrator):
     n_inducing : int, default 10
         Number M of inducing inputs.
     n_samples : int, default 100
-        Number of draws of the latent function that a prediction averages. 0 uses the latent mean.
+        Number of draws of the latent function over which predictions are averaged. With 0,
+        predictions use the latent mean.
     covariance : {"diagonal", "full"}, default "diagonal"
-        Form of the part of the prior covariance of a row that the inducing inputs do not explain: a
-        diagonal or a full K x K matrix. See Notes.
+        Form of the residual prior covariance of a row, which the inducing inputs do not explain.
+        The form is a diagonal or a full K x K matrix. See Notes.
     monotone : bool, default False
         Whether the latent mean must increase, so predicted classes do not change. See Notes.
     random_state : int, Generator or None, default None
@@ -88,7 +89,8 @@ class GaussianProcessCalibration(BaseCalibrator):
     elbo_ : float
         Second-order approximation of the evidence lower bound (ELBO).
     kernel_variance_, lengthscale_, noise_ : float
-        The kernel parameters v and l, and the variance of the white noise. l is in units of u.
+        The variance v and the lengthscale l of the kernel, and the variance of the white noise. The
+        unit of l is the unit of u.
     inducing_inputs_ : array of shape (M,)
         The inducing inputs, in units of u.
     inducing_mean_, inducing_covariance_ : arrays of shape (M,) and (M, M)
@@ -96,12 +98,12 @@ class GaussianProcessCalibration(BaseCalibrator):
     score_range_ : array of shape (2,)
         Smallest and largest u of the calibration rows.
     draws_ : array of shape (n_samples, M + K)
-        Standard normal numbers, in antithetic pairs.
+        Standard normal numbers in antithetic pairs, from which predictions draw latent functions.
     converged_, n_iter_ : bool, int
         Whether the fit converged, and its number of iterations.
     objective_ : float
-        The minimum of the objective: minus the sum of `elbo_` and the log prior of the kernel
-        parameters, per unit of weight.
+        The minimum of the objective. The objective is minus the sum of `elbo_` and the log prior of
+        the kernel parameters, per unit of weight.
 
     See Also
     --------
@@ -110,43 +112,45 @@ class GaussianProcessCalibration(BaseCalibrator):
     Notes
     -----
     *Inputs.* u is ``log(clip(p, eps, 1 - eps))`` for probabilities, and the logit minus its row
-    mean for logits. The prior mean ``f(u) = u`` assumes a calibrated classifier; ``f(u) = u / T``
-    would be temperature scaling.
+    mean for logits. The prior mean ``f(u) = u`` assumes a calibrated classifier. In comparison,
+    temperature scaling is ``f(u) = u / T``.
 
-    *Objective.* M inducing variables with the distribution ``N(m, S)`` represent the posterior. m,
-    S, the inducing inputs and the kernel parameters maximize a variational bound on the evidence. A
-    row has the latent mean ``phi = u + A m`` and the latent covariance ``C = R + A S A'``. With ``s
-    = softmax(phi)`` and ``H = diag(s) - s s'``, its expected log-likelihood is approximated by
-    ``log s_y - tr(H C) / 2`` (eq. 7 of the paper). This approximates the bound of eq. 6 and can
-    exceed the evidence. For fixed kernel parameters and inducing inputs, S is ``(I + sum A' H
-    A)^-1``, and a few Newton steps find m. L-BFGS with exact gradients finds the kernel parameters
-    and inducing inputs from the best of four starts.
+    *Objective.* M inducing variables with the distribution ``N(m, S)`` represent the posterior. The
+    fit maximizes a variational bound on the evidence over m, S, the inducing inputs and the kernel
+    parameters. A row has the latent mean ``phi = u + A m`` and the latent covariance
+    ``C = R + A S A'``. With ``s = softmax(phi)`` and ``H = diag(s) - s s'``, its expected
+    log-likelihood is approximated by ``log s_y - tr(H C) / 2`` (eq. 7 of the paper). The result
+    approximates the bound of eq. 6 and can exceed the evidence. For fixed kernel parameters and
+    inducing inputs, S is ``(I + sum A' H A)^-1``, and a few Newton steps find m. L-BFGS with exact
+    gradients finds the kernel parameters and inducing inputs from the best of four starts.
 
     *Covariance.* The rows of A are ``L^-1 k(w, u_k)`` with ``L L' = K_w + noise I`` and the RBF
     kernel K_w of the inducing inputs w. The prior covariance of a row is ``K_u + noise I``. The
     inducing variables explain ``A A'``, so ``R = K_u + noise I - A A'``. "diagonal" uses only the
     diagonal of R. White noise is independent between evaluations of f, so the noise is only on the
-    diagonals of ``K_w`` and R. The log-likelihood is concave, so the objective decreases with the
-    noise, and the fitted noise is at its lower limit of 1e-6.
+    diagonals of ``K_w`` and R. The log-likelihood is concave, so more noise decreases the bound.
+    The fitted noise is therefore at its lower limit of 1e-6.
 
     *Differences from the paper.* (1) The kernel acts on u, not on the probability. A kernel on
-    probabilities would make the latent values of 1e-12 and 1e-3 almost equal. On all ten data sets
-    that were tried, the bound was at least as large with u. (2) The kernel parameters have the log
+    probabilities would make the latent values of 1e-12 and 1e-3 almost equal. With a kernel on u,
+    the bound was at least as large on ten of ten data sets. (2) The kernel parameters have the log
     prior ``-sqrt(v) / a - sd(u) / (2 l)`` with ``a = max(3, sd(u) / 3)``, because eq. 7 hardly
-    penalizes a large variance. (3) If the objective does not increase by at least 3, v is set to
-    1e-4, so scores hardly change. This fixed threshold is conservative: none of 430 fits to
-    calibrated samples exceeded it, and only one of 30 fits to 50 rows with T = 1.5.
+    penalizes a large variance. (3) If the penalized bound is not at least 3 units above its value
+    for the identity, v is set to 1e-4, so scores hardly change. This fixed threshold is
+    conservative. None of 430 fits to calibrated samples exceeded the threshold. Of 30 fits to 50
+    rows with T = 1.5, only one exceeded the threshold.
 
     *Properties.* The latent function returns to the prior mean far from the calibration scores.
     With ``monotone=True``, the slope of the latent mean is at least 1e-3 / max(1, sd(u)) on the
-    range of the calibration scores. Outside this range, the slope is 1. The fit enforces the slope
-    on a grid, and a bound on the third derivative extends it to the points between. The latent
-    values of each draw are sorted in the order of the scores. So every row keeps the order of its
-    scores, up to rounding and clipping. The result does not depend on the order of rows or classes.
-    An integer weight is equivalent to repeating the row.
+    range of the calibration scores. Outside this range, the slope is 1. The fit enforces the
+    minimum slope on a grid. With a bound on the third derivative, the minimum also holds between
+    grid points. The latent values of each draw are sorted in the order of the scores. Calibration
+    therefore keeps the order of the scores within each row, up to rounding and clipping. The result
+    does not depend on the order of rows or classes. An integer weight is equivalent to repeating
+    the row.
 
-    *Cost.* A pass over the data costs O(n K M^2), plus O(n K^2) with "full". A fit takes about 100
-    passes, and several times as many if the monotone constraint is active.
+    *Cost.* A pass over the data takes O(n K M^2) time, plus O(n K^2) with "full". A fit takes about
+    100 passes, and several times as many if the monotone constraint is active.
 
     References
     ----------
@@ -246,7 +250,7 @@ class GaussianProcessCalibration(BaseCalibrator):
         Parameters
         ----------
         z : array-like of any shape
-            Scores of the kind ``inputs``: probabilities, or logits minus their row mean.
+            Probabilities, or logits minus their row mean, depending on ``inputs``.
 
         Returns
         -------
@@ -374,8 +378,9 @@ def _averaged_over_ties(proba: FloatArray, ordered: FloatArray) -> FloatArray:
 def _distinct(u: Rows, y: IntArray, weight: FloatArray) -> tuple[Rows, IntArray, FloatArray]:
     """Remove rows without weight, sort the scores in each row, sort the rows, and merge duplicates.
 
-    This does not change the bound. Rounding errors then do not depend on the order of rows and
-    classes, or on whether a row is duplicated or weighted. Lazy rows are not sorted.
+    These steps do not change the bound. After these steps, rounding errors do not depend on the
+    order of rows and classes, or on whether a row is duplicated or weighted. Rows that are read on
+    demand are not sorted.
     """
     rows = np.flatnonzero(weight)
     if isinstance(u, LazyRows):

@@ -34,7 +34,7 @@ class Identity(Calibrator):
     citation: ClassVar[Citation] = Citation("the identity")
 
     def _fit(self, sample: Sample) -> None:
-        """Do nothing, because there are no parameters."""
+        """Do nothing, because the identity has no parameters."""
 
     def _description(self) -> str:
         return "The probabilities are not changed."

@@ -1,4 +1,4 @@
-"""Vector and matrix scaling: affine functions of the logits."""
+"""Vector and matrix scaling, which are affine functions of the logits."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class VectorScaling(AffineCalibrator):
 
     Notes
     -----
-    The row mean is subtracted from logits first, so adding a constant to all logits of a row
-    changes nothing. Each pass of Newton's method over the data takes O(n K) time.
+    The row mean is subtracted from logits first, so adding a constant to all logits of a row does
+    not change the result. Each pass of Newton's method over the data takes O(n K) time.
 
     References
     ----------
@@ -130,15 +130,16 @@ class VectorScaling(AffineCalibrator):
 class MatrixScaling(AffineCalibrator):
     r"""Transform the logits by a matrix: :math:`\mathrm{softmax}(W u + b)`, with the ODIR penalty.
 
-    Use it with many rows and few classes. Without a penalty, matrix scaling overfits unless n is
-    far above :math:`K^2`.
+    Use `MatrixScaling` with many rows and few classes. Without a penalty, matrix scaling overfits
+    unless n is far above :math:`K^2`.
 
     Parameters
     ----------
     lam : float, default 0
-        Strength of the penalty on the off-diagonal entries of W. 0 is plain matrix scaling.
+        Strength of the penalty on the off-diagonal entries of W. With 0, the entries are not
+        penalized.
     mu : float, optional
-        Strength of the penalty on the intercepts. If None, it equals ``lam``.
+        Strength of the penalty on the intercepts. If None, ``mu`` equals ``lam``.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of labels, optional
@@ -212,7 +213,10 @@ class MatrixScaling(AffineCalibrator):
 
 
 def words_of_affine(coef: FloatArray, first: str = "") -> str:
-    """Describe an affine function with coefficients ``coef``. ``first`` describes earlier steps."""
+    """Describe an affine function with coefficients ``coef``.
+
+    ``first`` describes the steps before the affine function.
+    """
     if np.ndim(coef) == 1:
         return f"The logit of each class{first} is multiplied by a factor and shifted."
     return (

@@ -1,4 +1,4 @@
-"""Structured scaling: a temperature, then a penalized affine function of log-probabilities."""
+"""Structured scaling: temperature scaling and a penalized affine function of log-probabilities."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from calibrant.multiclass.scaling import AffineCalibrator, words_of_affine
 class StructuredScaling(AffineCalibrator):
     r"""Transform the logits by a matrix or by scales, with a penalty that needs no tuning.
 
-    Use it with 250 rows or more if you want a single formula instead of a stacked ensemble. With
-    fewer rows, use `TemperatureScaling` with a prior, or `AutoCalibration`. The fewer the rows, the
-    closer the penalty keeps the result to temperature scaling.
+    Use `StructuredScaling` with 250 rows or more if you want a single formula instead of a stacked
+    ensemble. With fewer rows, use `TemperatureScaling` with a prior, or `AutoCalibration`. The
+    penalty shrinks the result toward temperature scaling if there are few rows.
 
     Parameters
     ----------
     structure : {"matrix", "vector"}, default "matrix"
         "matrix" also corrects confusions between pairs of classes. "vector" fits one scale per
-        class, costs O(n K) and suits problems with more than 300 classes.
+        class in O(n K) time, and is suitable for more than 300 classes.
     center : bool, default False
-        Whether to subtract the row mean from ``log q`` before the transformation. Centering is
-        better for "matrix" if n is below about :math:`K^2`, and slightly worse with many rows.
+        Whether to subtract the row mean from ``log q`` before the transformation. Centering reduces
+        the log-loss of "matrix" if n is below about :math:`K^2`, and increases the log-loss
+        slightly with many rows.
     prior_scale : float, optional
         Standard deviation of a Gaussian prior on log T around 0, as in `TemperatureScaling`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -53,7 +54,7 @@ class StructuredScaling(AffineCalibrator):
     intercept_ : array of shape (K,)
         The intercepts b.
     smoothing_ : float
-        The weight a of the uniform distribution in q.
+        The weight a of the uniform distribution in the first step.
     converged_, n_iter_, objective_ : bool, int, float
         Whether the fit converged, its number of iterations, and the minimum of the objective.
 
@@ -71,9 +72,9 @@ class StructuredScaling(AffineCalibrator):
     2. :math:`\mathrm{softmax}(W \log q + b)`, which minimizes ``mean NLL + K/n sum_k b_k^2 +
        K/n sum_k (W_kk - 1)^2 + K(K-1)/n sum_{k != l} W_kl^2``.
 
-    Every parameter is penalized, so missing classes keep the parameters of the identity and
-    separable data have a finite optimum. No class gets the probability zero. n is the sum of the
-    weights.
+    Here, n is the sum of the weights. Every parameter is penalized. So missing classes keep the
+    parameters of the identity, and the optimum is finite even if classes are separable. No class
+    gets the probability zero.
 
     In 940 cases on other data sets, "matrix" sometimes increased the test log-loss by more than
     0.005. The share of such cases was 50% with 30 rows, 40% with 60 rows and 20% with 120 rows.

@@ -35,9 +35,9 @@ _MAX_GATHERED_ROWS = 2**18
 class TemperatureScaling(SoftmaxCalibrator):
     r"""Divide the logits by one temperature: :math:`\mathrm{softmax}(u / T)`.
 
-    Use it if accuracy must not change, or if there are few rows. The method has a single parameter
-    and keeps the ranking of the classes. T > 1 makes a model less confident, and T < 1 makes it
-    more confident.
+    Use `TemperatureScaling` if predicted classes must not change, or if there are few rows. The
+    method has a single parameter and keeps the ranking of the classes. Calibration reduces the
+    confidence if T > 1, and increases the confidence if T < 1.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class TemperatureScaling(SoftmaxCalibrator):
         / (2 n s^2)` to the mean log-loss, which limits T with few rows. 0.25 is a good value below
         100 rows.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
-        Type of the scores that you pass to `fit` and to `predict_proba`. Pass logits if you have
-        them.
+        Type of the scores that you pass to `fit` and to `predict_proba`. Pass logits if they are
+        available.
     classes : array-like of labels, optional
         Labels of the columns. If None, integer labels are column numbers and other labels are
         sorted.
@@ -60,7 +60,7 @@ class TemperatureScaling(SoftmaxCalibrator):
     temperature_ : float
         The temperature T.
     curvature_ : float
-        Second derivative of the mean log-loss in log T. The standard error of log T is
+        Second derivative of the mean log-loss with respect to log T. The standard error of log T is
         :math:`1 / \sqrt{n\, \mathrm{curvature}}`.
     converged_, n_iter_, objective_ : bool, int, float
         Whether the fit converged, its number of iterations, and the minimum of the objective.
@@ -74,11 +74,12 @@ class TemperatureScaling(SoftmaxCalibrator):
     Notes
     -----
     The scores u are the logits, or the logarithms of the probabilities. The log-loss is convex in
-    1/T. Newton's method in log T, safeguarded by a bracket, takes two to five passes over the data.
-    Each pass costs O(n K) time and O(block) memory.
+    1/T. Newton's method for log T, safeguarded by a bracket, takes two to five passes over the
+    data. Each pass takes O(n K) time, and memory for one block of rows.
 
-    Clipping matters for confident networks. For example, 56% of the probabilities of a DenseNet are
-    below 1e-12, and its temperature is 2.88 from logits and 2.85 from probabilities.
+    Clipping can change the temperature of confident networks. For example, 56% of the probabilities
+    of a DenseNet are below 1e-12. Its temperature is 2.88 if fitted to logits, and 2.85 if fitted
+    to probabilities.
 
     A warning counts the rows whose true class has the score zero or -inf, because these rows
     increase the temperature. If a service returns only the highest scores, the other classes are
@@ -88,9 +89,10 @@ class TemperatureScaling(SoftmaxCalibrator):
         smallest = np.where(np.isneginf(z), np.inf, z).min(axis=1, keepdims=True)
         z = np.maximum(z, smallest)
 
-    `calibrant.TopScores` contains the top m of K classes, and a fit costs O(n m). The tail mass is
-    spread over the other classes as a power of the rank. On data sets of 100 and 1,000 classes, the
-    top 20 scores changed the temperature by less than 0.001. See :doc:`/howto/top-scores`.
+    A fit to the scores of the top m of K classes (`calibrant.TopScores`) takes O(n m) time. The
+    tail mass is distributed over the other classes in proportion to a power of their ranks. On data
+    sets with 100 and 1,000 classes, using only the top 20 scores changed the temperature by less
+    than 0.001. See :doc:`/howto/top-scores`.
 
     References
     ----------
@@ -183,7 +185,7 @@ class TemperatureScaling(SoftmaxCalibrator):
 
 
 def _tail(top: TopScores) -> Tail | None:
-    """Return the distribution of the tail mass, or None if it is unknown or there is no tail."""
+    """Return the distribution of the tail mass, or None if the tail mass is unknown or absent."""
     if top.log_rest is None or top.n_known == top.n_classes:
         return None
     return tail_of(top.log_proba, top.log_rest, top.n_classes)
@@ -213,8 +215,8 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     r"""Mix tempered, original and uniform probabilities: :math:`w_1\,\mathrm{softmax}(u/T) +
     w_2\,\mathrm{softmax}(u) + w_3 / K`.
 
-    Use it if the ranking of the classes must not change and some true classes have a probability
-    near zero. The uniform part keeps every probability positive.
+    Use `EnsembleTemperatureScaling` if the ranking of the classes must not change and some true
+    classes have a probability near zero. The uniform distribution keeps every probability positive.
 
     Parameters
     ----------
@@ -242,7 +244,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     Notes
     -----
     The temperature is fitted first. The weights then minimize the log-loss on the simplex, which is
-    a convex problem. The weights are accurate to 1e-6. The fit costs O(n K) time and stores three
+    a convex problem. The weights are accurate to 1e-6. The fit takes O(n K) time, and stores three
     numbers per row if the rows are in memory.
 
     References
@@ -306,7 +308,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     def _sums_at(
         self, w: FloatArray, store: dict[int, FloatArray] | None, block: RowBlock
     ) -> MixtureSums:
-        """Return the sums that the search needs at the weights ``w``."""
+        """Return the sums over rows that the search for the weights needs at ``w``."""
         likelihood = None if store is None else store.get(block.start)
         if likelihood is None:
             likelihood = self._likelihoods(block)
@@ -318,7 +320,7 @@ class EnsembleTemperatureScaling(BaseCalibrator):
         return [(self._likelihoods(block), block.weight)]
 
     def _likelihoods(self, block: RowBlock) -> FloatArray:
-        """Return the probability of the true class under each of the three members, (m, 3)."""
+        """Return the probability of the true class by each of the three components, (m, 3)."""
         members = self._log_members(block.u)
         likelihoods: FloatArray = np.exp(members[:, np.arange(len(block.y)), block.y].T)
         return likelihoods

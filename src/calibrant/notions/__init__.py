@@ -1,7 +1,7 @@
 """Types of calibration ("notions"), which select binary problems of a prediction.
 
-A *claim* is a statement of a multiclass prediction about a binary event, such as "class l has
-probability 0.8". Every claim has a score in [0, 1] and an outcome in {0, 1}. A *notion* selects the
+A *claim* is a binary event with a predicted probability, such as "the true class is l" with
+probability 0.8. Every claim has a score in [0, 1] and an outcome in {0, 1}. A *notion* selects the
 claims for metrics, calibrators, tests, guarantees and plots (Gupta & Ramdas 2022, Table 1 and
 Algorithm 5). Pass the name of a notion as ``notion=``.
 
@@ -23,8 +23,8 @@ notion                 claims                                                  s
 ``"canonical"``        the whole vector, which is not a binary problem         Kull, eq. 1
 ====================== ======================================================= =====================
 
-To define your own notion, write a subclass of `Notion`. Functions accept an instance in place of a
-name.
+To define your own notion, write a subclass of `Notion`. Functions accept an instance of your class
+in place of a name.
 
 References
 ----------
@@ -119,7 +119,7 @@ _NAMES: dict[Any, Notion] = {
 
 
 def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
-    """Return the notion with a name.
+    """Return the notion with the given name.
 
     A `Notion` is returned unchanged, and a dict of sets of classes is converted to a `SetNotion`.
     "canonical", the calibration of whole vectors, is accepted only if ``vectors`` is true.
@@ -140,7 +140,7 @@ def as_notion(notion: Any, *, vectors: bool = False) -> Notion:
 
 
 def is_named(notion: Notion) -> bool:
-    """Return whether `as_notion` restores a notion from its name, so it can be saved."""
+    """Return whether `as_notion` restores a notion from its name, so the notion can be saved."""
     try:
         return as_notion(notion.name, vectors=True) == notion
     except ValueError:

@@ -1,9 +1,9 @@
-r"""Binary problems of chunked rows, summarized by sums over cells of scores.
+r"""Binary problems of chunked rows, represented by sums over cells (small intervals) of scores.
 
-If scores must be sorted, rows are counted in cells of scores instead. Cells are right-closed and
-equal for all data. So summaries can be added and do not depend on the chunks. The ends of N cells
-are evenly spaced in :math:`\log \frac{s + a}{1 - s + a}` with :math:`a = 10^{-6}`. Two scores of a
-cell differ by less than
+Chunked rows are not sorted by score. Instead, rows are counted in cells of scores. Cells are
+right-closed and equal for all data. Sums over cells can therefore be added, and do not depend on
+the chunks. The ends of N cells are evenly spaced in :math:`\log \frac{s + a}{1 - s + a}` with
+:math:`a = 10^{-6}`. Two scores of a cell differ by less than
 
 .. math:: 1.01\, h\, (s + a)(1 - s + a), \qquad h = 27.7 / N,
 
@@ -37,7 +37,7 @@ _SOFT = 1e-6
 
 
 class ScoreCells:
-    """Cells of scores in [0, 1], given by their upper ends. ``cuts`` are also ends of cells."""
+    """Cells of scores in [0, 1], given by their upper ends, which include ``cuts``."""
 
     def __init__(self, n_cells: int, cuts: FloatArray | None = None) -> None:
         self.reach = float(np.log((1.0 + _SOFT) / _SOFT))
@@ -81,7 +81,7 @@ def note_on_cells(n_claims: int) -> str:
 
 @dataclass(frozen=True)
 class ChunkedClaims(Claims):
-    """Binary problems of chunked rows, with sums over all rows and claims as cells of scores.
+    """Binary problems of chunked rows, in which each claim consists of cells of scores.
 
     ``cuts`` are ends of cells, so no cell has a cut in its interior.
     """
@@ -163,7 +163,7 @@ def chunked_claims(notion: Notion, sample: Sample, cuts: FloatArray | None = Non
 def _weight_of(sample: Sample) -> FloatArray:
     """Return an array that sums to the total weight.
 
-    The array contains unit weights that take no memory, or a single number.
+    The array is a broadcast one, which takes no memory, or a single number.
     """
     if sample.is_weighted or sample.n_rows < sample.shape[0]:
         return np.array([sample.total])
@@ -180,7 +180,7 @@ def _no_rows(rows: slice) -> ClaimBlock:
 def claim_of_cells(
     index: int, ends: FloatArray, weight: FloatArray, score: FloatArray, hits: FloatArray
 ) -> Claim:
-    """Make a claim whose entries are the positive and the negative outcomes of each cell."""
+    """Return a claim whose entries are the negative and the positive outcomes of each cell."""
     used = np.flatnonzero(weight > 0)
     mean = _restore_decimals(np.clip(score[used] / weight[used], 0.0, 1.0))
     count = np.concatenate([weight[used] - hits[used], hits[used]])
@@ -193,7 +193,7 @@ def claim_of_cells(
 def _restore_decimals(mean: FloatArray) -> FloatArray:
     """Remove the round-off of means of tied decimal scores.
 
-    A mean slightly below or above the decimal could be on the wrong side of a step.
+    Otherwise, a mean slightly below or above the decimal could be on the wrong side of a step.
     """
     decimal = np.round(mean, 12)
     # Sums of many tied scores lose a few bits, so accept an error of 16 units in the last place.

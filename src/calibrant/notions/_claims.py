@@ -1,4 +1,4 @@
-"""The binary problems (claims) of some data, in blocks of rows or one whole claim at a time."""
+"""Binary problems (claims) of a data set, accessed by blocks of rows or one claim at a time."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class ClaimBlock(NamedTuple):
     Attributes
     ----------
     score : array of shape (m, J), float64
-        Score of each claim.
+        Score (predicted probability) of each claim.
     label : array of shape (m, J) or None
-        Class of each score, or None if scores are about sets of classes.
+        Class to which each score belongs, or None if scores belong to sets of classes.
     hit : array of int
         Flat indices into (m, J) of the claims with outcome 1. Empty if there are no labels.
 
@@ -70,7 +70,7 @@ class ClaimBlock(NamedTuple):
     hit: IntArray
 
     def labels(self) -> IntArray:
-        """Return the class of each score, or raise TypeError if there are none."""
+        """Return the class of each score, or raise TypeError if scores have no classes."""
         if self.label is None:
             raise TypeError(
                 "A notion that splits or reports by label must select a label with every score. "
@@ -87,7 +87,7 @@ class ClaimBlock(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """One binary problem, with its index, its rows in the data, scores, outcomes and weights.
+    """One binary problem, with its index, rows, scores, outcomes and weights.
 
     See Also
     --------
@@ -126,12 +126,12 @@ class Claim:
 
 
 def share_rows(claims: Sequence[Claim]) -> bool:
-    """Return whether all claims are about the same rows, so they can be fitted together."""
+    """Return whether all claims have the same rows, so they can be fitted together."""
     return all(claim.weight is claims[0].weight for claim in claims)
 
 
 def stack_claims(claims: Sequence[Claim]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Stack scores and outcomes (J, n) of claims about the same rows, and return their weights."""
+    """Return stacked scores and outcomes (J, n) of claims with the same rows, and the weights."""
     if len(claims) == 1:
         return claims[0].score[None], claims[0].hits[None], claims[0].weight
     score, hits = (np.stack([getattr(c, name) for c in claims]) for name in ("score", "hits"))
@@ -140,10 +140,10 @@ def stack_claims(claims: Sequence[Claim]) -> tuple[FloatArray, FloatArray, Float
 
 @dataclass(frozen=True)
 class Claims:
-    """All binary problems of some data for a type of calibration.
+    """All binary problems of a data set for a type of calibration.
 
-    ``select(rows)`` returns the claims of a block of rows. Iteration yields whole claims (`Claim`)
-    in the order of their index, and needs memory for a few columns of scores at a time.
+    ``select(rows)`` returns the claims of a block of rows. Iteration yields each claim with all
+    rows (`Claim`), in the order of the index. Only a few columns of scores are in memory at a time.
     """
 
     n_rows: int
@@ -156,7 +156,7 @@ class Claims:
     """Number of columns of the data, which determines the cost of a block."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state that another process needs to sum over a chunk, without the data."""
+        """Return the state without data, from which another process can sum over a chunk."""
         return {**vars(self), "select": None, "weight": np.empty(0)}
 
     @property
@@ -170,23 +170,26 @@ class Claims:
         return int(np.count_nonzero(self.weight))
 
     def check_distinct(self, reason: str) -> None:
-        """Raise TypeError with ``reason`` if claims do not contain the distinct scores of rows."""
+        """Raise TypeError if claims do not contain the distinct scores of all rows.
+
+        ``reason`` is the subject of the message.
+        """
 
     @property
     def n_claims(self) -> int:
         return self.n_quantities * self.n_labels
 
     def index(self, block: ClaimBlock) -> IntArray:
-        """Return the claim of every score of a block, (m, J) or (J,)."""
+        """Return the index of the claim of every score in a block, (m, J) or (J,)."""
         quantity = np.arange(self.n_quantities) * self.n_labels
         return quantity if self.n_labels == 1 else block.labels() + quantity
 
     def share(self, claim: Claim) -> float:
-        """Return v_c, the share of rows of a claim divided by the number of quantities."""
+        """Return v_c, the share of the rows in a claim divided by the number of quantities."""
         return float(claim.weight.sum() / (self.weight.sum() * self.n_quantities))
 
     def mean(self, function: Callable[[Claim], float]) -> float:
-        """Return the weighted mean of ``function(claim)`` over the claims with rows."""
+        """Return the mean of ``function(claim)`` over claims with rows, weighted by `share`."""
         # The claims of a quantity contain every row once, so the v_c sum to one.
         total = sum(claim.weight.sum() * function(claim) for claim in self if claim.weight.any())
         return float(total / (self.weight.sum() * self.n_quantities))
@@ -200,8 +203,8 @@ class Claims:
     ) -> Any:
         """Sum ``function(block, weight)`` over blocks of rows.
 
-        If few scores are selected from many columns, blocks have more rows. ``at_least`` is the
-        minimum number of elements of the data per block.
+        Blocks have more rows if only a few scores are selected from many columns. ``at_least`` is
+        the minimum number of elements of the data per block.
         """
         elements = min(READ_BLOCK, CACHE_BLOCK * self.n_columns // self.n_quantities)
         return sum_blocks(
@@ -293,7 +296,7 @@ def claims_of(
     y_pred: LabelsLike | None = None,
     inputs: str = "proba",
 ) -> tuple[Claims, AnyArray]:
-    """Check the arguments of a user, and return the claims of a notion and the class labels.
+    """Check user input, and return the claims of a notion and the class labels.
 
     ``inputs`` is the type of the scores in ``y_prob``. Rows of probabilities must sum to one unless
     `Notion.sums_to_one` is false. With ``y_pred``, ``y_prob`` contains the probabilities of the
@@ -320,7 +323,7 @@ def sample_for(
     *,
     inputs: str = "proba",
 ) -> tuple[Sample, AnyArray]:
-    """Check the arguments of a user for a notion, and return a sample and the class labels.
+    """Check user input for a notion, and return a sample and the class labels.
 
     The sample contains probabilities.
     """
@@ -350,7 +353,7 @@ def predictions_for(
     *,
     inputs: str = "proba",
 ) -> Predictions:
-    """Check the arguments of a user for a notion, and return probabilities, labels and weights.
+    """Check user input for a notion, and return probabilities, labels and weights.
 
     Rows must sum to one unless `Notion.sums_to_one` is false.
     """
@@ -370,7 +373,7 @@ def _reported_claims(
     classes: LabelsLike | None,
     y_pred: LabelsLike,
 ) -> tuple[Claims, AnyArray]:
-    """Return claims of reported labels. By default, the classes are all labels that occur."""
+    """Return claims of reported labels. By default, the classes are all labels in the data."""
     true_labels, reported_labels, score = (
         as_array(y_true),
         as_array(y_pred),

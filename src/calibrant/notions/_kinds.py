@@ -1,4 +1,4 @@
-"""Types of calibration of the literature, which `calibrant.notions.as_notion` returns by name."""
+"""Types of calibration from the literature, which `calibrant.notions.as_notion` returns by name."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class RankNotion(Notion):
     Parameters
     ----------
     ranks : tuple of int, default (1,)
-        A single rank, or the ranks 1 to k.
+        The ranks: a single rank, or the ranks 1 to k.
     by_label : bool, default False
         Whether there is one claim per label.
 
     See Also
     --------
-    calibrant.notions.as_notion : Return the notion with a name.
-    WithinTopNotion : A single claim about several ranks.
+    calibrant.notions.as_notion : Return the notion with the given name.
+    WithinTopNotion : Claim that the true class has one of several ranks.
     """
 
     ranks: tuple[int, ...] = (1,)
@@ -123,11 +123,11 @@ class ClassNotion(Notion):
     Parameters
     ----------
     column : int, optional
-        Column of the class. By default, there is one claim per class.
+        Column of the class. If None, there is one claim per class.
 
     See Also
     --------
-    NamedClassNotion : Claim about a class that is given by its name.
+    NamedClassNotion : Claim about the class with the given name.
     CumulativeNotion : Claims about ordered classes.
     """
 
@@ -179,7 +179,7 @@ class ClassNotion(Notion):
 
 @dataclass(frozen=True)
 class NamedClassNotion(Notion):
-    """Claim about a class that is given by its name. `bound` finds the column of the class.
+    """Claim about the class with the given name. `bound` finds the column of the class.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class NamedClassNotion(Notion):
 
     See Also
     --------
-    ClassNotion : Claims about all classes, or about a column.
+    ClassNotion : Claims about all classes, or about the class of one column.
     """
 
     label: str
@@ -293,7 +293,7 @@ class CanonicalNotion(Notion):
 
 
 def no_claims(notion: Notion) -> ValueError:
-    """Return the error of functions that need binary claims."""
+    """Return the exception for functions that need binary claims."""
     return ValueError(
         f"notion {notion.name!r} is about whole vectors and has no binary claims. Pass one of "
         f"{VALID}."
@@ -320,10 +320,13 @@ def _no_hits() -> IntArray:
 
 
 def _hits(y: IntArray, n_rows: int, n_classes: int) -> IntArray:
-    """Return flat indices of true labels. ``y`` are column numbers, or zeros and ones per label."""
+    """Return flat indices of true labels.
+
+    ``y`` contains column numbers, or a matrix of zeros and ones with a column per label.
+    """
     return np.arange(n_rows) * n_classes + y if y.ndim == 1 else np.flatnonzero(y)
 
 
 def _hits_of(y: IntArray, column: int) -> IntArray:
-    """Return the rows for which the label of a column is true."""
+    """Return the rows in which the label of a column is true."""
     return np.flatnonzero(y == column if y.ndim == 1 else y[:, column])

@@ -1,8 +1,8 @@
-"""Base class of the types of calibration, which select claims and describe them.
+"""Base class of the types of calibration, which select and describe claims.
 
 To define your own type, subclass `Notion` and write ``name``, ``n_quantities`` and ``select``. All
-other methods have defaults for claims about a set of classes, which ``members`` returns. A notion
-also defines the names of claims, their text in guarantees, and how
+other methods have defaults for claims that the true class is in a set, which ``members`` returns. A
+notion also defines the names of claims, their text in guarantees, and how
 `MulticlassToBinary.predict_proba` fills a row.
 """
 
@@ -35,13 +35,13 @@ COMPARES_FREQUENCY = f"{COMPARES} the predicted probability and the observed fre
 class Notion(ABC):
     """Base class of the types of calibration, which select claims of a prediction.
 
-    A claim is a binary event with a predicted probability. A notion selects J *quantities* per row,
-    which are columns of scores. Each quantity has L claims: L = K if the notion splits by label,
-    else L = 1. Claim ``j * L + l`` is about quantity j and label l.
+    A claim is a binary event with a predicted probability. A notion selects J scores per row. The
+    j-th scores of all rows form *quantity* j. Each quantity has L claims, with L = K if the notion
+    splits by label, and L = 1 otherwise. Claim ``j * L + l`` belongs to quantity j and label l.
 
     See Also
     --------
-    as_notion : Return the notion with a name.
+    as_notion : Return the notion with the given name.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Notion(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Name of the notion. `as_notion` accepts the names of this package."""
+        """Name of the notion. `as_notion` accepts the names of the notions of this package."""
 
     @abstractmethod
     def n_quantities(self, n_classes: int) -> int:
@@ -67,7 +67,7 @@ class Notion(ABC):
 
     @abstractmethod
     def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
-        """Select the claims of a block of rows. Without ``y``, there are no outcomes."""
+        """Select the claims of a block of rows. Without ``y``, the claims have no outcomes."""
 
     @property
     def title(self) -> str:
@@ -86,7 +86,7 @@ class Notion(ABC):
 
     @property
     def is_binary(self) -> bool:
-        """Whether there are binary claims. False for the calibration of whole vectors."""
+        """Whether the notion has binary claims. The calibration of whole vectors has none."""
         return True
 
     @property
@@ -96,12 +96,12 @@ class Notion(ABC):
 
     @property
     def claims_are_labels(self) -> bool:
-        """Whether claims are about single labels, so several labels of a row may be true."""
+        """Whether each claim refers to a single label, so several labels of a row may be true."""
         return False
 
     @property
     def claims_are_running_sums(self) -> bool:
-        """Whether claim k is about the sum of the columns up to k, for each class but the last.
+        """Whether the score of claim k is the sum of columns up to k, for each class but the last.
 
         In this case, the differences between consecutive scores are a row of probabilities.
         """
@@ -109,12 +109,12 @@ class Notion(ABC):
 
     @property
     def keeps_top(self) -> bool:
-        """Whether filled rows keep the predicted class, which the first claim is about."""
+        """Whether `fill` keeps the predicted class, to which the first claim refers."""
         return False
 
     @property
     def reports_labels(self) -> bool:
-        """Whether claims are labels with their probabilities, the output of ``predict_top``."""
+        """Whether ``predict_top`` can return the claims, as labels with their probabilities."""
         return False
 
     def bound(self, classes: Labels) -> Notion:
@@ -134,15 +134,15 @@ class Notion(ABC):
         return n_classes if self.splits_by_label else 1
 
     def members(self, quantity: int, n_classes: int) -> Sequence[int] | None:
-        """Return the columns that a quantity sums, or None if they differ between rows."""
+        """Return the columns whose sum is a quantity, or None if the columns differ by row."""
         return None
 
     def ranks_of(self, quantity: int, n_classes: int) -> range | None:
-        """Return the ranks (from 1) whose scores a quantity sums, or None if there are none."""
+        """Return the ranks (from 1) whose scores add up to a quantity, or None without ranks."""
         return None
 
     def column_of(self, claim: int, n_classes: int) -> int | None:
-        """Return the column that a claim is about, or None if the column differs between rows."""
+        """Return the column to which a claim refers, or None if the column differs between rows."""
         return claim % n_classes if self.splits_by_label else None
 
     def claim_name(self, claim: int, classes: Labels) -> str:
@@ -164,7 +164,7 @@ class Notion(ABC):
         return self._numbered(f"'{self.name}'", claim, len(classes))
 
     def caption(self, claim: int, classes: Labels) -> str:
-        """Return the caption of the diagram of a claim."""
+        """Return the caption of the reliability diagram of a claim."""
         return f"{COMPARES_FREQUENCY} {self.claim_name(claim, classes)}."
 
     def claim_names(self, classes: Labels) -> tuple[str, ...]:
@@ -173,12 +173,13 @@ class Notion(ABC):
         return tuple(self.claim_name(claim, classes) for claim in range(n_claims))
 
     def fill(self, proba: FloatArray, claims: ClaimBlock) -> FloatArray:
-        """Fill the rows ``proba`` with their calibrated ``claims``, and return rows (m, K).
+        """Insert calibrated ``claims`` into the rows ``proba``, and return the new rows (m, K).
 
-        A claim about a label becomes the entry of its column. A claim about a set scales the
-        members of the set. The other entries of a row are rescaled, so the row sums to one. If the
-        notion defines neither labels nor sets, or if sets overlap, rows stay unchanged. Claims that
-        are rows, or running sums of rows, determine the whole row.
+        The score of a claim for a label becomes the entry of the label's column. The score of a
+        claim for a set scales the members of the set. The other entries of a row are rescaled, so
+        the row sums to one. If the notion defines neither labels nor sets, or if sets overlap, rows
+        stay unchanged. If the claims are rows, or running sums of rows, they determine the whole
+        row.
         """
         if self.claims_are_rows:
             return claims.score
@@ -200,7 +201,7 @@ class Notion(ABC):
         return keep_top(rows, label[:, 0], label) if self.keeps_top else rows
 
     def columns_of(self, quantity: int, proba: FloatArray) -> IntArray | None:
-        """Return the columns (m, r) of a block that a quantity sums, or None if undefined."""
+        """Return the columns (m, r) whose sum is a quantity in a block, or None if undefined."""
         n_rows, n_classes = proba.shape
         ranks = self.ranks_of(quantity, n_classes)
         if ranks is not None:
@@ -212,7 +213,7 @@ class Notion(ABC):
         return np.broadcast_to(np.asarray(columns, dtype=np.intp), (n_rows, len(columns)))
 
     def member_sets(self, proba: FloatArray) -> list[IntArray] | None:
-        """Return the columns of every quantity in a block, or None if undefined or overlapping."""
+        """Return the columns of every quantity in a block, or None if undefined or not disjoint."""
         quantities = range(self.n_quantities(proba.shape[1]))
         sets = [columns for j in quantities if (columns := self.columns_of(j, proba)) is not None]
         by_rank = {self.ranks_of(j, proba.shape[1]) is not None for j in quantities}
@@ -229,17 +230,17 @@ class Notion(ABC):
         return Claims(*size, weight, lambda rows: self.select(proba[rows], y[rows]), n_classes)
 
     def chunked_claims(self, sample: Sample, cuts: FloatArray | None = None) -> Claims:
-        """Return the claims of all rows of chunked probabilities. ``cuts`` are ends of cells."""
+        """Return the claims of chunked rows of probabilities. ``cuts`` are ends of cells."""
         return chunked_claims(self, sample, cuts)
 
     def top_claims(self, sample: TopSample) -> Claims:
-        """Return the claims of all rows of top scores. The notion must be about ranks."""
+        """Return the claims of rows of top scores. The notion must select scores by rank."""
         return top_claims(self, sample)
 
     def reported(
         self, score: FloatArray, label: IntArray, y: IntArray, weight: FloatArray, n_classes: int
     ) -> Claims:
-        """Return claims of reported labels with their probabilities, instead of whole rows."""
+        """Return the claims that reported labels are correct, with their probabilities."""
         if not self.reports_labels or self.n_quantities(n_classes) != score.shape[1]:
             raise ValueError(
                 f"y_pred needs the notion 'confidence', 'top-label', 'top-<k>-confidence' or "
@@ -255,12 +256,12 @@ class Notion(ABC):
         return Claims(len(y), score.shape[1], self.n_labels(n_classes), weight, select, n_classes)
 
     def _subject(self, claim: int, n_classes: int) -> tuple[int | None, Sequence[int] | None]:
-        """Return the column, or the set of columns, that a claim is about."""
+        """Return the column or the set of columns to which a claim refers."""
         quantity = claim // self.n_labels(n_classes)
         return self.column_of(claim, n_classes), self.members(quantity, n_classes)
 
     def _numbered(self, text: str, claim: int, n_classes: int) -> str:
-        """Append the number of the quantity if the text alone is ambiguous."""
+        """Append the number of the quantity if several quantities would have the same text."""
         n_labels = self.n_labels(n_classes)
         is_unique = self.n_quantities(n_classes) == 1 or (
             n_labels == 1 and self.column_of(claim, n_classes) is not None
@@ -269,10 +270,10 @@ class Notion(ABC):
 
 
 def class_text(label: Any) -> str:
-    """Format a class for a sentence."""
+    """Format a class label for use in a sentence."""
     return f"'{label}'" if isinstance(label, str) else f"class {label}"
 
 
 def one_of(names: Sequence[str]) -> str:
-    """Describe a set of classes."""
+    """Format a set of classes for use in a sentence."""
     return names[0] if len(names) == 1 else f"one of {shortened(names, 5)}"

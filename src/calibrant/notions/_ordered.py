@@ -1,4 +1,4 @@
-"""Types of calibration for ordered classes, with claims that the true class is at most k."""
+"""Types of calibration for ordered classes. Each claim is that the true class is at most k."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from calibrant.notions._notion import COMPARES_FREQUENCY, Labels, Notion, class_
 
 @dataclass(frozen=True)
 class CumulativeNotion(Notion):
-    """Claims that the true class is at most k, for ordered classes.
+    """Claims for ordered classes, that the true class is at most k.
 
     The score is the sum of the first columns, which must be in the order of the classes. The notion
-    "cumulative" has one claim for each class except the last. "at-most-<k>" has one claim.
+    "cumulative" has one claim for each class except the last. The notion "at-most-<k>" has one
+    claim.
 
     Parameters
     ----------
     column : int, optional
-        Last column of the sum. By default, there is one claim for each column except the last
-        column.
+        Last column of the sum. If None, there is one claim for each column except the last column.
 
     See Also
     --------

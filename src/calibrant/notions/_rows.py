@@ -14,7 +14,8 @@ def complete_rows(proba: FloatArray, label: IntArray, claimed: FloatArray) -> Fl
     """Return rows on the simplex with ``claimed`` (m, r) at the columns ``label`` (m, r).
 
     The other entries keep the proportions of ``proba``. If the claims of a row sum to more than
-    one, they are scaled down. If there are no other columns, they are also scaled up.
+    one, the claims are scaled down. If a row has no other columns, the claims are also scaled up to
+    sum to one.
 
     >>> complete_rows(np.array([[0.5, 0.3, 0.2]]), np.array([[0]]), np.array([[0.8]])).round(2)
     array([[0.8 , 0.12, 0.08]])
@@ -40,12 +41,12 @@ BELOW = 1 - 1e-6
 
 
 def keep_top(rows: FloatArray, top: IntArray, label: IntArray) -> FloatArray:
-    """Shrink other entries of completed rows until the columns ``top`` have the highest entries.
+    """Shrink other entries of rows until the columns ``top`` have the highest entries.
 
-    ``top`` has shape (m,). Columns other than the claimed ``label`` (m, r) are shrunk toward their
-    mean until the largest is below the entry of the top class. The sum and order of these entries
-    do not change. A row stays unchanged if the mean is not below the top entry, for example if the
-    top entry is at most 1/K.
+    ``top`` has shape (m,). The entries outside the columns ``label`` (m, r) of the claims are
+    shrunk toward their mean, until all are below the entry of the top class. The sum and order of
+    these entries do not change. A row stays unchanged if this mean is not below the top entry, for
+    example if the top entry is at most 1/K.
 
     >>> row = np.array([[0.4, 0.54, 0.06]])
     >>> keep_top(row, np.array([0]), np.array([[0]])).round(2)
@@ -69,8 +70,8 @@ def keep_top(rows: FloatArray, top: IntArray, label: IntArray) -> FloatArray:
 def shrink_to_mean(others: Any, is_free: Any, largest: Any, mean: Any, limit: Any) -> Any:
     """Shrink the free entries of rows toward their mean until the largest is below ``limit``.
 
-    The arguments are arrays, or symbolic values during an export. So the function only uses
-    arithmetic, comparisons and ``clip``.
+    The function only uses arithmetic, comparisons and ``clip``, because its arguments are symbolic
+    values during an export.
     """
     share = ((largest - limit) / (largest - mean).clip(TINY, 1.0)).clip(0.0, 1.0)
     share = share * (limit > mean)
@@ -80,8 +81,8 @@ def shrink_to_mean(others: Any, is_free: Any, largest: Any, mean: Any, limit: An
 def scale_sets(proba: FloatArray, sets: list[IntArray], claimed: FloatArray) -> FloatArray:
     """Return rows on the simplex whose columns ``sets[j]`` (m, r_j) sum to ``claimed[:, j]``.
 
-    The sets are disjoint. The entries of a set keep their proportions. If all entries of a set are
-    zero, they become equal.
+    The sets must be disjoint. The entries of a set keep their proportions. If all entries of a set
+    are zero, all members get the same value.
     """
     shares = [
         normalized(np.take_along_axis(proba, label, axis=1)) * claimed[:, j : j + 1]
@@ -91,7 +92,7 @@ def scale_sets(proba: FloatArray, sets: list[IntArray], claimed: FloatArray) -> 
 
 
 def rows_of_sums(sums: FloatArray) -> FloatArray:
-    """Return rows with the running sums ``sums`` (m, K - 1). Decreasing sums are raised.
+    """Return rows with the running sums ``sums`` (m, K - 1). Sums that decrease are raised first.
 
     >>> rows_of_sums(np.array([[0.2, 0.7], [0.6, 0.5]])).round(2).tolist()
     [[0.2, 0.5, 0.3], [0.6, 0.0, 0.4]]

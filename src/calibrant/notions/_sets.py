@@ -19,7 +19,7 @@ PREFIX = "group-"
 
 @dataclass(frozen=True)
 class SetNotion(Notion):
-    """Claims that the true class is in a set, with one claim per named set of classes.
+    """Claims that the true class is in a set of classes, with one claim per named set.
 
     The score is the sum of the columns of the set. Sets may contain other sets by name, so a
     hierarchy is a dict of its inner nodes.
@@ -28,7 +28,7 @@ class SetNotion(Notion):
     ----------
     sets : dict of name -> list of class names or names of other sets
         Names of the sets and their members, such as ``{"animal": ["cat", "dog"], "vehicle": ["car",
-        "bus"]}``. Names of classes are compared as text.
+        "bus"]}``. Class labels are compared as strings.
 
     See Also
     --------
@@ -38,10 +38,11 @@ class SetNotion(Notion):
     Notes
     -----
     The probability of a set is the sum of the probabilities of its classes. So the probability of a
-    parent is the sum over its children, up to rounding. ``name`` contains all sets, so a calibrator
-    with this notion can be saved. In rows of `MulticlassToBinary`, the members of disjoint sets are
-    scaled to their calibrated sum. If sets overlap, as in a hierarchy with several levels, rows
-    stay unchanged. In this case, use ``predict_claims``, or one notion per level.
+    parent is the sum of the probabilities of its children, up to rounding. The name of the notion
+    contains all sets, so a calibrator with this notion can be saved. If sets are disjoint,
+    `MulticlassToBinary.predict_proba` scales the members of each set to the calibrated sum. If sets
+    overlap, as in a hierarchy with several levels, rows stay unchanged. In this case, use
+    ``predict_claims``, or one notion per level.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class SetNotion(Notion):
     def parse(cls, name: str) -> SetNotion:
         """Return the notion with a name of the form "group-<set>=<class>+<class>,...".
 
-        Characters other than letters, digits and "_.-~" in class names are quoted as in a URL.
+        Characters other than letters, digits and "_.-~" in names are percent-encoded, as in a URL.
         """
         parts = [part.partition("=") for part in name.removeprefix(PREFIX).split(",")]
         if not all(group and members for group, _, members in parts):

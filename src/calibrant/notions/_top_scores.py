@@ -1,4 +1,4 @@
-"""Binary problems of predictions if only the top scores are available."""
+"""Binary problems of predictions of which only the top scores are available."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def top_claims(notion: Notion, data: TopSample) -> Claims:
-    """Return all claims about top scores for a notion about ranks."""
+    """Return all claims of top scores for a notion that selects scores by rank."""
     top, n_classes = data.top, data.top.n_classes
     _check_known(notion, top)
 
@@ -27,7 +27,10 @@ def top_claims(notion: Notion, data: TopSample) -> Claims:
 
 
 def select_top(notion: Notion, top: TopScores, y: IntArray | None = None) -> ClaimBlock:
-    """Select the claims of a block of top scores, as `Notion.select` does for complete rows."""
+    """Select the claims of a block of top scores.
+
+    `Notion.select` is the same function for complete rows.
+    """
     _check_known(notion, top)
     proba, quantities = top.proba, range(notion.n_quantities(top.n_classes))
     ranks = [notion.ranks_of(j, top.n_classes) or range(0) for j in quantities]

@@ -1,8 +1,8 @@
 """Plot calibration with matplotlib (optional dependency ``plot``).
 
-Displays follow scikit-learn: ``from_predictions`` or ``from_estimator`` computes the numbers, and
-``plot`` draws them and returns the display. You can also create a display from result objects.
-matplotlib is imported when the first display is created.
+Displays follow scikit-learn: ``from_predictions`` or ``from_estimator`` computes the numbers.
+``plot`` draws the figure and returns the display. You can also create a display from results that
+were computed before. matplotlib is imported when the first display is created.
 """
 
 from calibrant.plots.bars import ChoiceDisplay, ClassErrorDisplay

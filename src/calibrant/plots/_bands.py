@@ -18,7 +18,7 @@ _BAND_GROUPS = 100
 def band_ends(
     band: str | None, claims: Claims, table: BinTable, level: float, n_resamples: int, rng: Rng
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the lower and upper ends of the consistency band, or None without a band."""
+    """Return the lower and upper ends of the band, or None if ``band`` is None."""
     if band == "binomial":
         return binomial_band(table, level)
     if band == "resampling":

@@ -1,4 +1,4 @@
-"""Figures and axes of displays. matplotlib is imported on demand."""
+"""Figures and axes of displays. This module imports matplotlib only when it is needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INSTALL = 'pip install "calibrant[plot]"'
 
 @dataclass(eq=False, repr=False)
 class Display(ShortRepr):
-    """Base class of displays, with computed numbers and the figure of the last plot."""
+    """Base class of displays, which store computed numbers and the figure of the last plot."""
 
     figure_: Any = field(init=False, default=None, repr=False)
 
@@ -86,9 +86,9 @@ def check_axes(ax: Any) -> None:
 def grid_spec(
     ax: Any, n_rows: int, n_columns: int, size: tuple[float, float], **ratios: Any
 ) -> tuple[Any, Any]:
-    """Return a figure and a grid for axes, in a new figure or in the area of ``ax``.
+    """Return a figure and a grid for its axes, in a new figure or in the area of ``ax``.
 
-    ``ax`` keeps a strip for the title.
+    A strip of ``ax`` is reserved for the title.
     """
     require_matplotlib()
     check_axes(ax)
@@ -120,7 +120,7 @@ def _split_off_title(ax: Any) -> Any:
 
 
 def is_narrow(ax: Any) -> bool:
-    """Return whether ``ax`` is narrower than a legend with three entries in one line."""
+    """Return whether ``ax`` is too narrow for a legend with three entries in one line."""
     if ax is None:
         return False
     return bool(ax.get_position().width * ax.figure.get_figwidth() < _LEGEND_INCHES)

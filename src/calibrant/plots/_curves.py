@@ -14,7 +14,7 @@ from calibrant.plots._style import AFTER, ALONE, BEFORE, REFERENCE, Series
 def fit_curve(
     notion: Notion, claims: Claims, level: float, n_resamples: int, rng: Rng
 ) -> IsotonicCurve:
-    """Fit the isotonic curve of the only claim, or raise ValueError if there are several."""
+    """Fit the isotonic curve of a notion with one claim, or raise ValueError for several claims."""
     check_count(n_resamples, "n_resamples")
     if claims.n_claims > 1:
         raise ValueError(
@@ -25,7 +25,7 @@ def fit_curve(
 
 
 def draw_curve(ax: Any, curve: IsotonicCurve, style: Series, name: str, **keywords: Any) -> Any:
-    """Draw a curve and return its line. ``keywords`` are passed to matplotlib."""
+    """Draw a curve and return its line. ``keywords`` are options of the line in matplotlib."""
     look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.6, "zorder": 4}
     (line,) = ax.plot(curve.score, curve.frequency, **(look | keywords))
     line.set_label(name)
@@ -33,7 +33,10 @@ def draw_curve(ax: Any, curve: IsotonicCurve, style: Series, name: str, **keywor
 
 
 def draw_curves(ax: Any, after: IsotonicCurve, before: IsotonicCurve | None) -> list[Any]:
-    """Draw one or two curves with the band of ``after``, and return handles for a legend."""
+    """Draw the curve after calibration with its band and, if passed, the curve before calibration.
+
+    Return handles for a legend.
+    """
     band = {"color": REFERENCE, "alpha": 0.2, "linewidth": 0, "zorder": 2}
     shade = ax.fill_between(after.score, after.low, after.high, **band)
     if before is None:

@@ -25,12 +25,12 @@ _FADED = 0.45
 
 
 class OccupiedBins(NamedTuple):
-    """The occupied bins of one claim.
+    """The non-empty bins of one claim.
 
     ``share`` of the rows, mean ``score`` and frequency ``outcome`` have shape (m,). ``is_small``
     marks bins with few rows. ``left`` and ``width`` are the left ends and the width of equal-width
-    bins. ``left`` is None if the bins depend on the data. ``low`` and ``high`` are the consistency
-    band, or None.
+    bins. ``left`` is None if the bins depend on the data. ``low`` and ``high`` are the ends of the
+    consistency band, or None.
     """
 
     share: FloatArray
@@ -46,7 +46,7 @@ class OccupiedBins(NamedTuple):
 def occupied_bins(
     table: BinTable, claim: int, band: tuple[FloatArray, FloatArray] | None = None
 ) -> OccupiedBins:
-    """Return the occupied bins of a claim, in increasing order of score."""
+    """Return the non-empty bins of a claim, in increasing order of score."""
     weight = table.weight[claim]
     places = np.flatnonzero(weight > 0)
     rows = weight[places]
@@ -61,10 +61,10 @@ def occupied_bins(
 def draw_points(
     ax: Any, curve: OccupiedBins, style: Series, name: str, most: float | None = None
 ) -> Any:
-    """Draw a point per bin at (mean score, frequency), and return the handle of the legend.
+    """Draw a point per bin at (mean score, frequency), and return a handle for the legend.
 
-    The area of a point increases linearly with its share of the rows. ``most`` is the share with
-    the largest area. Bins with few rows are faint and hollow.
+    The area of a point increases linearly with its share of the rows. ``most`` is the share of a
+    point with the largest area. Bins with few rows are faint and hollow.
     """
     largest = curve.share.max(initial=TINY) if most is None else most
     area = _LEAST_AREA + (_MOST_AREA - _LEAST_AREA) * curve.share / largest
@@ -129,7 +129,7 @@ def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str, **keywords
 
 
 def draw_shares(ax: Any, curve: OccupiedBins, style: Series | None = None, sign: int = 1) -> None:
-    """Draw the share of the rows in every bin, downward if ``sign`` is -1."""
+    """Draw the share of the rows in every bin as a bar, downward if ``sign`` is -1."""
     color = GREY if style is None else style.color
     if curve.left is None:
         ax.vlines(curve.score, 0, sign * curve.share, color=color, linewidth=2)
@@ -149,7 +149,7 @@ def draw_mirrored_shares(ax: Any, before: OccupiedBins, after: OccupiedBins) -> 
 
 
 def draw_means(ax: Any, curve: OccupiedBins) -> None:
-    """Draw mean score and overall frequency as lines through the histogram."""
+    """Draw the mean score and the overall frequency as lines through the histogram."""
     score, outcome = float(curve.share @ curve.score), float(curve.share @ curve.outcome)
     top = max(1e-9, float(curve.share.max(initial=0.0)))
     # Both texts are on the wider side of the lines, so texts and lines do not overlap.
@@ -168,7 +168,7 @@ def draw_means(ax: Any, curve: OccupiedBins) -> None:
 
 
 def draw_background_shares(ax: Any, edges_left: FloatArray, width: float, share: FloatArray) -> Any:
-    """Draw pale bars of the share of rows at the bottom of a diagram from 0 to 1."""
+    """Draw pale bars of the share of rows per bin at the bottom of a reliability diagram."""
     bars = ax.bar(edges_left, share, width, color=PALE, zorder=1, **_BAR)
     bars.set_label("share of rows")
     return bars

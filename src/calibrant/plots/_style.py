@@ -2,7 +2,8 @@
 
 Before, after, reference and alarm have the colors of `calibrant._output.palette`, as in reports.
 Other series have the colors of Okabe and Ito, which color-blind readers can distinguish. Series
-also differ in line style, marker and lightness, so readers can distinguish them in black and white.
+also differ in line style, marker and lightness, so readers can distinguish series in black and
+white.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _MARGIN = 0.05
 
 
 class Series(NamedTuple):
-    """Style of one of several lines."""
+    """Style of one of several series."""
 
     color: str
     linestyle: str | tuple[int, tuple[int, ...]]
@@ -61,7 +62,7 @@ REFERENCE, ALARM = palette.REFERENCE, palette.ALARM
 
 
 def series(index: int) -> Series:
-    """Return the style of the series ``index``. Styles repeat after seven."""
+    """Return the style of the series ``index``. Styles repeat after seven series."""
     return _SERIES[index % len(_SERIES)]
 
 

@@ -1,7 +1,7 @@
 """Draw the top-label figure of Gupta & Ramdas (2022), Figure 1.
 
 In the overview, a star shows the confidence and the accuracy of a bin, and a plus shows the mean
-gap of the predicted classes. Details show some bins class by class.
+gap of the predicted classes. Detail panels show the predicted classes of some bins.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def draw_top_label(
 
 
 def draw_overview(ax: Any, display: ReliabilityDisplay) -> None:
-    """Draw the share of rows, and star and plus of every bin."""
+    """Draw the share of rows, the star and the plus of every bin."""
     tidy(ax)
     rows = display.table.weight.sum(axis=0)
     stars, pluses = display.stars, display.pluses

@@ -25,7 +25,7 @@ class ChoiceDisplay(AxesDisplay):
     Parameters
     ----------
     values : sequence
-        Values in the order of the axis.
+        Hyperparameter values in the order of the horizontal axis.
     counts : array of shape (m,)
         Number of times that each value was selected.
     name : str
@@ -53,9 +53,9 @@ class ChoiceDisplay(AxesDisplay):
     def from_values(
         cls, chosen: Sequence[Any], *, grid: Sequence[Any] | None = None, name: str = "value"
     ) -> Self:
-        """Count the selected values.
+        """Count how often each value was selected.
 
-        ``grid`` lists all candidates, so values that were never selected are also shown.
+        Pass all candidates as ``grid`` to include values that were never selected.
         """
         require_matplotlib()
         counts = Counter(chosen)
@@ -69,7 +69,7 @@ class ChoiceDisplay(AxesDisplay):
         return cls(values, np.array([counts[value] for value in values]), name)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into ``ax`` or a new figure."""
+        """Draw the plot into ``ax`` or a new figure."""
         self._open_axes(ax, (max(3.6, 0.55 * len(self.values) + 1.2), 3.0))
         tidy(self.ax_, grid="y")
         positions = np.arange(len(self.values))
@@ -87,15 +87,15 @@ class ChoiceDisplay(AxesDisplay):
 class ClassErrorDisplay(GridDisplay):
     """Bar plot of the calibration error per class, for one or several models.
 
-    Use `from_predictions` and `plot`. A second panel shows the share of rows per class.
+    Call `from_predictions`, then `plot`. A second panel shows the share of rows per class.
 
     Parameters
     ----------
     names : sequence of str
         Names of the classes (claims).
     errors : dict of str to array of shape (n_claims,)
-        Expected calibration error (ECE) among the rows of each class, with one array per model. The
-        error is NaN for a class without rows.
+        Expected calibration error (ECE) of each class, with one array per model. The error is NaN
+        for a class without rows.
     share : array of shape (n_claims,)
         Share of the rows of each class.
     notion : str
@@ -156,7 +156,7 @@ class ClassErrorDisplay(GridDisplay):
         return cls(names, errors, share, notion.name)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the errors above and the shares of rows below."""
+        """Draw the errors in the upper panel and the shares of rows in the lower panel."""
         count, models = len(self.names), len(self.errors)
         size = (float(np.clip(0.5 * count + 1.6, 4.2, 9.0)), 3.8)
         self.figure_, grid = grid_spec(ax, 2, 1, size, height_ratios=(3, 1), hspace=0.05)

@@ -25,29 +25,29 @@ SCORE, FREQUENCY = Series(INK, "-", "o"), Series(GREEN, (0, (5, 2)), "s")
 
 @dataclass(eq=False, repr=False)
 class CumulativeDisplay(GridDisplay):
-    r"""Score and observed frequency of one binary event, in four graphs without bins.
+    r"""Four graphs of score and observed frequency of one binary event, without bins.
 
-    Use `from_predictions` and `plot`. The upper graphs are cumulative. The horizontal axis is the
-    fraction of rows in the left graphs, and the score in the right graphs. With the fraction t of
-    rows up to a score s, the graphs show
+    Call `from_predictions`, then `plot`. The two upper graphs show cumulative values. The
+    horizontal axis is the fraction of rows in the left graphs, and the score in the right graphs.
+    For the fraction t of rows with scores up to s, the upper graphs show
 
     .. math:: S(s) = \frac1n \sum_{f_i \le s} f_i , \qquad P(s) = \frac1n \sum_{f_i \le s} o_i ,
 
     and the KS error is :math:`\max_s |S(s) - P(s)|`. The lower graphs show the score and the
-    estimated frequency. This frequency is the slope of a spline that is fitted to P as a function
-    of t, as in `SplineCalibration`.
+    estimated frequency. The estimated frequency is the slope of a spline that is fitted to P as a
+    function of t, as in `SplineCalibration`.
 
     Parameters
     ----------
     fractile, score, cumulative_score, cumulative_outcome, probability : arrays of shape (m,)
-        The values t, s, S, P and the slope of the spline, in increasing order of s. The cumulative
-        graphs begin at 0.
+        The values of t, s, S, P and the slope of the spline, in increasing order of s. S and P
+        start at 0.
     ks : float
-        KS error of all rows.
+        Kolmogorov-Smirnov (KS) calibration error of all rows.
     rate : float
         Share of the rows whose outcome is 1.
     worst : float
-        The fractile at which the KS error is attained.
+        Fraction of rows t at which the distance between S and P is largest.
     name : str
         Name of the event, for the title.
 
@@ -58,8 +58,8 @@ class CumulativeDisplay(GridDisplay):
 
     Notes
     -----
-    If there are more than 2,000 distinct scores, the graphs show evenly spaced scores and the score
-    of the largest distance.
+    If there are more than 2,000 distinct scores, the graphs show a subset of scores that includes
+    the score of the largest distance.
 
     References
     ----------
@@ -109,8 +109,9 @@ class CumulativeDisplay(GridDisplay):
         n_knots : int
             Number of knots of the spline.
         name : str, optional
-            Name of the event, for the title. To evaluate the output of ``predict_claims``, pass
-            the outcomes as ``y_true``, the probabilities as ``y_prob`` and ``notion="class-1"``.
+            Name of the event, for the title. Set the name if you plot the output of
+            ``predict_claims``. For such a plot, pass the outcomes as ``y_true``, the probabilities
+            as ``y_prob`` and ``notion="class-1"``.
         """
         require_matplotlib()
         notion = as_notion(notion)
@@ -142,7 +143,7 @@ class CumulativeDisplay(GridDisplay):
         )
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the four graphs in a new figure, or in the area of ``ax``."""
+        """Draw the four graphs into a new figure, or into the area of ``ax``."""
         self.figure_, grid = grid_spec(ax, 2, 2, (7.4, 6.0))
         a, b, c, d = (self.figure_.add_subplot(grid[i, j]) for i in range(2) for j in range(2))
         for panel in (a, b, c, d):

@@ -18,12 +18,12 @@ from calibrant.plots._style import GREY, INK, SMALL, label, named_series, tidy
 
 @dataclass(eq=False, repr=False)
 class DecisionCurveDisplay(AxesDisplay):
-    """Decision curves, which show the net benefit of acting at each threshold.
+    """Plot of decision curves, which show the net benefit at each decision threshold.
 
-    The decision is to act if the predicted probability reaches the threshold. Use
-    `from_predictions` with one or several models, and `plot`. Higher is better. A model is useful
-    at thresholds at which its net benefit exceeds the net benefits of acting always and of acting
-    never.
+    The decision rule is to act if the predicted probability is at least the threshold. Call
+    `from_predictions` with the scores of one or several models, then `plot`. Higher is better. A
+    model is useful at a threshold if its net benefit is higher than the net benefits of acting
+    always and of never acting.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ class DecisionCurveDisplay(AxesDisplay):
 
     @property
     def act_always(self) -> FloatArray:
-        """Net benefit of acting on every row, at each threshold."""
+        """Return the net benefit of always acting, at each threshold."""
         return self.rate - (1.0 - self.rate) * self.thresholds / (1.0 - self.thresholds)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into ``ax`` or a new figure. A line ends where no row reaches the threshold."""
+        """Draw the curves into ``ax`` or a new figure. A line ends where no row reaches the threshold."""
         self._open_axes(ax, (5.0, 3.6))
         tidy(self.ax_)
         for i, (name, values) in enumerate(self.benefit.items()):

@@ -24,10 +24,10 @@ _STYLES = {
 
 @dataclass(eq=False, repr=False)
 class GroupDisplay(AxesDisplay):
-    """Mean confidence minus accuracy of every group, with joint confidence intervals.
+    """Plot of mean confidence minus accuracy of every group, with joint confidence intervals.
 
-    Use `from_predictions` and `plot`. With two classes, the gap is the mean predicted probability
-    of the second class minus its frequency. Groups are sorted by their values.
+    Call `from_predictions`, then `plot`. With two classes, the gap is the mean predicted
+    probability of the second class minus its frequency. Groups are sorted by their values.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class GroupDisplay(AxesDisplay):
         return cls(evaluate(y_true, y_prob, by=by, level=level, **checks))
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into ``ax`` or a new figure."""
+        """Draw the plot into ``ax`` or a new figure."""
         self._open_axes(ax, (max(4.0, 0.42 * len(self.groups) + 1.4), 3.6))
         tidy(self.ax_, grid="y")
         self.ax_.axhline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
@@ -111,7 +111,7 @@ class GroupDisplay(AxesDisplay):
 
 
 def _kind(group: GroupEvaluation) -> str:
-    """Return the kind of a group, which depends on the sign and significance of its gap."""
+    """Return the style of a group, which depends on the sign and significance of its gap."""
     if group.gap_low > 0:
         return "high"
     if group.gap_high < 0:

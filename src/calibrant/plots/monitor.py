@@ -19,9 +19,9 @@ _MOST_TICKS, _MOST_PERIODS = 8, 60
 
 @dataclass(eq=False)
 class MonitorDisplay(GridDisplay):
-    """Evidence of a `CalibrationMonitor` after each update, and mean gap of each period.
+    """Plot of the evidence of a `CalibrationMonitor` per update, and of the mean gap per period.
 
-    Use `from_monitor` and `plot`. The upper panel shows the evidence and the threshold of the
+    Call `from_monitor`, then `plot`. The upper panel shows the evidence and the threshold of the
     alarm. The lower panel shows the 95% confidence interval of the gap of each period, and the
     tolerance.
 
@@ -36,7 +36,8 @@ class MonitorDisplay(GridDisplay):
     claim : str
         Name of the event of the gap.
     is_weighted : bool
-        Whether rows have weights. In this case, each gap is the gap of all rows until an update.
+        Whether rows have weights. If rows have weights, each gap is the mean over all rows up to an
+        update.
 
     See Also
     --------
@@ -68,7 +69,7 @@ class MonitorDisplay(GridDisplay):
         return cls(monitor.history, monitor.threshold, tolerance, claim, has_weights(monitor))
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the evidence above and the gap below."""
+        """Draw the evidence in the upper panel and the gap in the lower panel."""
         self.figure_, grid = grid_spec(ax, 2, 1, (6.4, 5.2))
         above = self.figure_.add_subplot(grid[0, 0])
         below = self.figure_.add_subplot(grid[1, 0], sharex=above)

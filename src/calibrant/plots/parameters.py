@@ -29,7 +29,7 @@ MOST_NUMBERS = 12
 class ParameterDisplay(GridDisplay):
     r"""Plot of the parameters of a linear calibrator as a matrix and a column.
 
-    Use `from_estimator` and `plot`. For Dirichlet calibration, the plot shows A and c of the
+    Call `from_estimator`, then `plot`. For Dirichlet calibration, the plot shows A and c of the
     canonical form :math:`\mathrm{softmax}(A \log(K p) + \log c)`. If entry (i, j) of A is large, a
     high score of class j raises the probability of class i. A uniform prediction becomes c. For
     other linear calibrators, the plot shows coefficients and intercepts.
@@ -39,7 +39,7 @@ class ParameterDisplay(GridDisplay):
     matrix : array of shape (K, K)
         Matrix of coefficients.
     column : array of shape (K,)
-        Intercepts. For Dirichlet calibration, the vector c.
+        Intercepts, or the vector c for Dirichlet calibration.
     class_names : sequence, optional
         Names of the classes.
     symbols : pair of str
@@ -109,9 +109,9 @@ class ParameterDisplay(GridDisplay):
 
 @dataclass(eq=False, repr=False)
 class ConfusionChangeDisplay(AxesDisplay):
-    """Plot of the change of the confusion matrix by calibration.
+    """Plot of the change in the confusion matrix by calibration.
 
-    Use `from_predictions` and `plot`.
+    Call `from_predictions`, then `plot`.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ class ConfusionChangeDisplay(AxesDisplay):
     Attributes
     ----------
     change : array of shape (K, K)
-        The difference ``after - before``. Positive values are better on the diagonal, and negative
-        values elsewhere.
+        The difference ``after - before``. Positive values are improvements on the diagonal, and
+        negative values are improvements elsewhere.
 
     See Also
     --------
@@ -162,8 +162,8 @@ class ConfusionChangeDisplay(AxesDisplay):
     ) -> Self:
         """Create the display from predictions before and after calibration.
 
-        If several classes have the highest score, the first class is predicted. ``inputs`` is the
-        type of the scores ``before`` and ``after``.
+        If several classes tie for the highest score, the first of these classes is predicted.
+        ``inputs`` is the type of the scores ``before`` and ``after``.
         """
         require_matplotlib()
         proba, y, weight, names = check_predictions(

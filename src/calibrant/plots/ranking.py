@@ -21,7 +21,7 @@ from calibrant.plots._style import BLUE, INK, MEDIUM, SMALL
 class CriticalDifferenceDisplay(AxesDisplay):
     """Critical difference diagram of the average ranks of methods over data sets.
 
-    Use `from_scores` or `from_predictions`, and `plot`. A bar joins methods whose ranks differ by
+    Call `from_scores` or `from_predictions`, then `plot`. A bar joins methods whose ranks differ by
     no more than the critical difference.
 
     Parameters
@@ -35,7 +35,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
     p_value : float, optional
         P-value of the Friedman test.
     title : str
-        Beginning of the title, such as the name of the metric.
+        First words of the title, such as the name of the metric.
 
     Attributes
     ----------
@@ -89,7 +89,8 @@ class CriticalDifferenceDisplay(AxesDisplay):
 
         For the parameters, see `calibrant.inference.friedman_test` and `critical_difference`. Bars
         join all pairs that do not differ significantly in the test "nemenyi". With
-        "bonferroni-dunn", only compare a control method with the other methods.
+        "bonferroni-dunn", interpret only the differences between a control method and the other
+        methods.
         """
         require_matplotlib()
         result = friedman_test(scores)
@@ -109,7 +110,9 @@ class CriticalDifferenceDisplay(AxesDisplay):
         method: str = "nemenyi",
         tails: int = 1,
     ) -> Self:
-        """Evaluate every method on every data set by a metric for which smaller is better.
+        """Evaluate every method on every data set, and rank the methods.
+
+        Lower values of the metric must be better.
 
         ``y_true[dataset]`` are labels, and ``y_prob[method][dataset]`` are probabilities.
         """
@@ -123,7 +126,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
         )
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into ``ax`` or a new figure."""
+        """Draw the plot into ``ax`` or a new figure."""
         count = len(self.names)
         depth = -(-count // 2)
         below = 0.55 + 0.32 * len(self.groups)
@@ -162,7 +165,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
             self.ax_.plot([first - 0.03, last + 0.03], [y, y], **style)
 
     def _draw_names(self, low: int, high: int, below: float) -> None:
-        """Draw the names of the better half on the left, and of the other half on the right."""
+        """Draw the diagram, with the names of the better methods on the left."""
         order = np.argsort(self.average_ranks, kind="stable")
         half = -(-len(order) // 2)
         pad = 0.06 * (high - low)
@@ -183,7 +186,7 @@ class CriticalDifferenceDisplay(AxesDisplay):
 
 
 def _groups(ranks: FloatArray, distance: float) -> list[tuple[float, float]]:
-    """Return the ends of every maximal run of sorted ranks that spans at most ``distance``."""
+    """Return the first and last rank of every maximal run of sorted ranks within ``distance``."""
     groups: list[tuple[float, float]] = []
     last_end = -1
     for i in range(len(ranks)):

@@ -57,23 +57,23 @@ def _check_options(band: str | None, curve: str, level: float) -> None:
 class ReliabilityDisplay(GridDisplay):
     """Reliability diagram of observed frequency against predicted probability.
 
-    Use `from_predictions` or `from_estimator`, and `plot`. Each bin is a point, whose area
+    Call `from_predictions` or `from_estimator`, then `plot`. Each bin is a point, whose area
     increases with its number of rows. Bins with few rows are merged by default, or drawn faintly.
-    With ``before``, a diagram has two series, and the shares of rows are mirrored. The layout
-    depends on the type of calibration:
+    With ``before``, each diagram has two series of points, and the histogram is mirrored. The
+    layout depends on the type of calibration:
 
     - "confidence" has one large diagram, with the share of rows per bin below.
     - "class-wise" has one diagram per class. If there are many classes, the classes with the
       largest errors are drawn.
     - "top-label" has the figure of Gupta & Ramdas (2022). A star shows the confidence and the
-      accuracy of a bin, and a plus shows the mean gap of the predicted classes. Some bins are shown
-      class by class.
+      accuracy of a bin, and a plus shows the mean gap of the predicted classes. Detail panels show
+      the predicted classes of some bins.
 
     Parameters
     ----------
     table : BinTable
         Sums per claim (binary event) and bin, from `calibrant.metrics.calibration_curve`. The error
-        and the histogram use this table.
+        and the histogram are computed from this table.
     notion : str
         Type of calibration.
     names : tuple of str, optional
@@ -87,8 +87,8 @@ class ReliabilityDisplay(GridDisplay):
     class_names : array, optional
         Names of the classes.
     name : str, optional
-        Name of the model. A named display of one claim is a line in the given axes, so several
-        models can be compared in one diagram.
+        Name of the model. Displays of one claim with a name are drawn as lines, so one diagram can
+        compare several models.
     drawn, drawn_before : BinTable, optional
         Sums of the bins that are drawn. By default, the bins of ``table`` and ``before`` are drawn.
     curve, curve_before : curves, optional
@@ -99,9 +99,9 @@ class ReliabilityDisplay(GridDisplay):
     error, before_error : float
         Expected calibration errors of the tables.
     claim_errors : array of shape (n_claims,)
-        Expected calibration error among the rows of each claim.
+        Expected calibration error of each claim.
     worst_first : array of int
-        Indices of the claims by decreasing contribution to the error.
+        Indices of the claims, in decreasing order of their contribution to the error.
     figure_, axes_
         Figure and axes after `plot`.
 
@@ -113,13 +113,13 @@ class ReliabilityDisplay(GridDisplay):
     Notes
     -----
     The band of a bin covers the observed frequency with probability ``level`` if the scores of the
-    bin are calibrated. The band is not valid for all bins jointly. For a calibrated model, one or
-    two of 15 bins are outside a 90% band on average.
+    bin are calibrated. The bands of several bins do not hold jointly. For a calibrated model, one
+    or two of 15 bins are outside a 90% band on average.
 
-    A bin has few rows if it has fewer than 10 rows, or fewer than the square root of the number of
-    rows. By default, the diagram starts from 15 bins of equal width and merges neighboring bins
-    with few rows, so a small data set has fewer bins. The error in the title is the error of all 15
-    bins.
+    Bins with few rows are bins with fewer than 10 rows, or with fewer rows than the square root of
+    the total number of rows. By default, the diagram starts from 15 bins of equal width and merges
+    neighboring bins with few rows. The diagram of a small data set has fewer bins. The error in the
+    title is computed with all 15 bins.
 
     With ``curve="isotonic"``, the diagram has no bins. The curve is the isotonic regression of the
     outcomes (CORP), and the band contains the curve of a calibrated model with probability
@@ -207,8 +207,8 @@ class ReliabilityDisplay(GridDisplay):
             Number of bins. By default, there are 15 bins, and neighboring equal-width bins with few
             rows are merged.
         curve : {"bins", "isotonic"}
-            Whether to draw a point per bin, or the isotonic curve (CORP) of a notion with one
-            claim.
+            Whether to draw a point per bin or an isotonic curve (CORP). The isotonic curve requires
+            a notion with one claim.
         before : array-like of the shape of ``y_prob``, optional
             Scores before calibration, of the same type as ``y_prob``, which are drawn as a second
             series.
@@ -224,8 +224,8 @@ class ReliabilityDisplay(GridDisplay):
         n_resamples, rng
             Number of resamples and seed of ``band="resampling"`` and of ``curve="isotonic"``.
         name : str, optional
-            Name of the model. With a name, the curve is a line, and you can draw other models into
-            the same ``ax``.
+            Name of the model. With a name, the model is drawn as a line, and you can draw other
+            models into the same ``ax``.
         ax : matplotlib axes, optional
             Axes to draw into immediately. By default, nothing is drawn until you call `plot`.
         """
@@ -289,14 +289,15 @@ class ReliabilityDisplay(GridDisplay):
             Axes to draw into. A display with several panels divides the area of these axes. By
             default, a new figure is created.
         max_claims : int
-            Maximum number of diagrams. If there are more claims, the claims with the largest
-            contribution to the error are drawn.
+            Maximum number of diagrams. If there are more claims, only the claims with the largest
+            contributions to the error are drawn.
         details : sequence of int, optional
-            Indices of the bins that the top-label figure shows class by class. By default, these
-            are the bin with the largest difference between star and plus, and the bin with the most
-            rows.
+            Indices of the bins that the top-label figure shows class by class. By default, the
+            figure shows the bin with the largest difference between star and plus, and the bin with
+            the most rows.
         line_kw : mapping, optional
-            matplotlib keywords of the line of a display with a ``name`` (color, linewidth, ...).
+            Options of the line of a display with a ``name``, for matplotlib (color, linewidth,
+            ...).
         """
         check_count(max_claims, "max_claims")
         if self.name is not None:
@@ -310,7 +311,7 @@ class ReliabilityDisplay(GridDisplay):
         return self._plot_grid(ax, max_claims)
 
     def _plot_line(self, ax: Any, line_kw: Mapping[str, Any]) -> Self:
-        """Draw a single line, possibly in axes with the lines of other models."""
+        """Draw a single line, into axes that may contain the lines of other models."""
         if self.table.n_claims > 1:
             raise ValueError(
                 f"A display with a name is one line, but notion {self._notion.name!r} has "
@@ -438,9 +439,9 @@ class ReliabilityDisplay(GridDisplay):
 
     @property
     def stars(self) -> FloatArray:
-        """Return mean score and frequency of each bin over all claims, (n_bins, 2).
+        """Return mean score and frequency of each bin over all claims, of shape (n_bins, 2).
 
-        These are the points of the confidence diagram.
+        The confidence diagram shows these points.
         """
         rows = self.table.weight.sum(axis=0)
         sums = np.stack([self.table.score.sum(axis=0), self.table.outcome.sum(axis=0)], axis=1)
@@ -450,7 +451,7 @@ class ReliabilityDisplay(GridDisplay):
 
     @property
     def pluses(self) -> FloatArray:
-        """Return the mean score of each bin, and this score plus or minus the mean gap.
+        """Return the mean score of each bin, and the mean score plus or minus the mean gap.
 
         The plus is on the same side of the diagonal as the star. The shape is (n_bins, 2).
         """

@@ -1,4 +1,4 @@
-"""Plot the error rate of the most confident predictions against their share of all rows."""
+"""Plot the error rate of the most confident predictions against their share of the rows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ rows, so they are much higher than the other bounds."""
 
 @dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(AxesDisplay):
-    """Risk-coverage plot of the error rate of the most confident predictions against their share.
+    """Risk-coverage plot of the error rate of the most confident predictions against the coverage.
 
-    Use `from_predictions` with one or several models, and `plot`. Lower is better. Lines are
-    observed error rates. Points are upper bounds of the error rate of new answers, which hold
-    jointly for each model.
+    Call `from_predictions` with the scores of one or several models, then `plot`. Lower is better.
+    Lines are observed error rates. Points are upper bounds for the error rate of new answers. The
+    bounds of a model hold jointly.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class RiskCoverageDisplay(AxesDisplay):
     def plot(self, ax: Any = None, *, risk: float | None = None) -> Self:
         """Draw the curves, and a line at an acceptable error rate ``risk``.
 
-        For each model, the largest coverage is marked at which the upper bound is at most ``risk``.
+        A mark on each curve shows the largest coverage with an upper bound of at most ``risk``.
         """
         self._open_axes(ax, (5.0, 3.6))
         tidy(self.ax_)

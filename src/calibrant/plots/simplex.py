@@ -49,7 +49,7 @@ _REGION_STEPS = 80
 
 
 def to_plane(proba: FloatArray) -> FloatArray:
-    """Return positions in the plane: means of the corners, weighted by the probabilities.
+    """Return positions in the plane, which are means of the corners weighted by the probabilities.
 
     >>> to_plane(np.array([[1.0, 0.0, 0.0]])).tolist()
     [[0.0, 0.0]]
@@ -59,9 +59,9 @@ def to_plane(proba: FloatArray) -> FloatArray:
 
 @dataclass(eq=False, repr=False)
 class SimplexDisplay(AxesDisplay):
-    """Probability simplex of three classes, with predictions or the effect of a calibrator.
+    """Plot of predictions, or of the effect of a calibrator, on the simplex of three classes.
 
-    Use `from_predictions` or `from_estimator`, and `plot`.
+    Call `from_predictions` or `from_estimator`, then `plot`.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ class SimplexDisplay(AxesDisplay):
     class_names : sequence of three names, optional
         Names of the classes.
     group_kind : {"class", "bin", "region"}
-        Meaning of ``groups``. Classes have a legend, and bins have ten colors that repeat. The dots
-        of regions are large enough to fill the triangle.
+        Meaning of ``groups``. With "class", the plot has a legend. With "bin" and "region", ten
+        colors repeat. With "region", the dots are large enough to fill the triangle.
     title : str
         Title of the plot.
 
@@ -118,11 +118,11 @@ class SimplexDisplay(AxesDisplay):
         inputs: Inputs = "proba",
         classes: LabelsLike | None = None,
     ) -> Self:
-        """Show predictions, colored by true class.
+        """Show predictions as dots, colored by true class.
 
-        ``after`` adds arrows from predictions to calibrated predictions. ``inputs`` is the type of
-        the scores ``y_prob`` and ``after``. If there are more than 4,000 rows (400 with arrows),
-        evenly spaced rows are drawn.
+        With ``after``, arrows point from predictions to calibrated predictions. ``inputs`` is the
+        type of the scores ``y_prob`` and ``after``. If there are more than 4,000 rows (400 with
+        arrows), evenly spaced rows are drawn.
         """
         require_matplotlib()
         proba, y, _, names = predictions_for(
@@ -147,10 +147,11 @@ class SimplexDisplay(AxesDisplay):
     ) -> Self:
         """Show the effect of a fitted calibrator of three classes.
 
-        For a calibrator with bins (`CanonicalBinning`), the rows of X are colored by bin, or the
-        whole triangle if X is None. Every bin with at least ``min_rows`` rows has an arrow from the
-        mean of its rows to its prediction. For other calibrators, arrows start at a grid with
-        ``resolution`` steps per side, and at the four interpretation points.
+        For a calibrator with bins (`CanonicalBinning`), the rows of X are colored by bin. If X is
+        None, the whole triangle is colored by bin. Every bin with at least ``min_rows`` rows has an
+        arrow from the mean of these rows to the calibrated prediction. For other calibrators,
+        arrows start at a grid with ``resolution`` steps per side, and at the four interpretation
+        points.
         """
         require_matplotlib()
         check_fitted(estimator)
@@ -187,7 +188,7 @@ class SimplexDisplay(AxesDisplay):
         )
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw into ``ax`` or a new figure."""
+        """Draw the plot into ``ax`` or a new figure."""
         self._open_axes(ax, (5.0, 4.6))
         self._draw_frame()
         if self.points is not None:
@@ -248,13 +249,16 @@ class SimplexDisplay(AxesDisplay):
 
 
 def _mix_with_white(color: str) -> str:
-    """Mix a color with white. Opaque dots can overlap without seams, unlike transparent dots."""
+    """Mix a color with white.
+
+    Overlaps of opaque dots are invisible, unlike overlaps of transparent dots.
+    """
     channels = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{(c + 255) // 2:02x}" for c in channels)
 
 
 def _corner_names(names: AnyArray | None) -> list[str]:
-    """Return the names of the corners. Numbers get the word "class"."""
+    """Return the names of the corners. Class labels that are numbers follow the word "class"."""
     return [
         n if isinstance(n, str) else f"class {n}" for n in (range(3) if names is None else names)
     ]
@@ -281,7 +285,7 @@ def _check_three(n_classes: int) -> None:
 
 
 def _grid(resolution: int) -> FloatArray:
-    """Return the points of a triangular grid, a third of a step inside corners and sides."""
+    """Return the points of a triangular grid, inset by a third of a step."""
     i, j = np.meshgrid(np.arange(resolution + 1), np.arange(resolution + 1), indexing="ij")
     inside = i + j <= resolution
     count = np.stack([i[inside], j[inside], resolution - i[inside] - j[inside]], axis=1)
@@ -289,7 +293,7 @@ def _grid(resolution: int) -> FloatArray:
 
 
 def _as_points(estimator: Any, X: ScoresLike) -> FloatArray:
-    """Return the probabilities of the scores of a fitted calibrator."""
+    """Return the probabilities of scores of the type that a fitted calibrator accepts."""
     scores = check_scores(arrange_as_fitted(X, None, estimator.classes_), inputs=estimator.inputs)
     return as_proba(scores, estimator.inputs)
 

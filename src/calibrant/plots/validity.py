@@ -18,21 +18,21 @@ from calibrant.plots._style import SMALL, WIDEST, label, named_series, tidy
 
 @dataclass(eq=False, repr=False)
 class ValidityDisplay(GridDisplay):
-    r"""Validity plot of the share V(eps) of rows whose estimated error is at most eps.
+    r"""Plot of the share V(eps) of rows whose estimated calibration error is at most eps.
 
-    Use `from_predictions` with one or several models, and `plot`. Higher is better. The error of a
-    row is the estimated calibration error of its bin. The area above a curve is the expected
-    calibration error.
+    Call `from_predictions` with the scores of one or several models, then `plot`. Higher is better.
+    The error of a row is the estimated calibration error of its bin. The area above a curve is the
+    expected calibration error.
 
     Parameters
     ----------
     curves : dict of str to ValidityCurve
         Curve of each model, from `calibrant.inference.validity_curve`.
     claims : sequence of int, optional
-        Indices of classes that are drawn in separate axes. Each curve is then about the rows of its
-        class.
+        Indices of classes that are drawn in separate axes. In this case, each curve includes only
+        the rows of its class.
     names : sequence of str, optional
-        Titles of these axes.
+        Titles of the axes of ``claims``.
 
     See Also
     --------
@@ -97,8 +97,8 @@ class ValidityDisplay(GridDisplay):
     def plot(self, ax: Any = None, *, max_epsilon: float | None = None) -> Self:
         """Draw the curves.
 
-        ``max_epsilon`` is the end of the horizontal axis. By default, the axis ends where all
-        curves have reached 1.
+        The horizontal axis ends at ``max_epsilon``. By default, the axis ends where all curves have
+        reached 1.
         """
         panels: list[int | None] = [None] if self.claims is None else list(self.claims)
         n_rows = -(-len(panels) // 4)

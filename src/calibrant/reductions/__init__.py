@@ -1,4 +1,4 @@
-"""Binary calibrators for any type of calibration of a multiclass problem."""
+"""Binary calibrators for multiclass problems, for any type of calibration."""
 
 from calibrant.reductions._reduction import MulticlassToBinary
 

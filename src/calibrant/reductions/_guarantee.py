@@ -21,7 +21,7 @@ from calibrant.notions import Notion, class_text
 
 
 class FittedBins(NamedTuple):
-    """Histogram binning of all claims, with bins, rows per claim, and claims with a pooled fit."""
+    """Fitted histogram binning of all claims, rows per claim, and claims with a pooled fit."""
 
     notion: Notion
     classes: AnyArray
@@ -31,7 +31,7 @@ class FittedBins(NamedTuple):
 
 
 def check_guaranteed(base: Any, *, is_weighted: bool) -> HistogramBinning:
-    """Return the calibrator that a guarantee is about, or raise ValueError if there is none."""
+    """Return the calibrator if it has a guarantee, or raise ValueError."""
     if not isinstance(base, HistogramBinning):
         raise ValueError(
             f"{type(base).__name__} has no distribution-free guarantee, because its values are not "
@@ -44,7 +44,7 @@ def check_guaranteed(base: Any, *, is_weighted: bool) -> HistogramBinning:
 def reduction_guarantee(
     bins: FittedBins, alpha: Any, delta: float, *, is_normalized: bool
 ) -> Guarantee:
-    """Return the guarantee of fitted claims, or raise ValueError if there is none."""
+    """Return the guarantee of fitted claims, or raise ValueError if no claim has a guarantee."""
     claims = {c: _binned_claim(bins, c) for c in range(len(bins.fitted)) if c not in bins.pooled}
     reasons = [*_uncovered_claims(bins, claims.values())]
     if n_empty := sum(claim.n_empty for claim in claims.values() if claim.is_covered):
@@ -67,7 +67,7 @@ def _binned_claim(bins: FittedBins, claim: int) -> BinnedClaim:
 
 
 def _quantities(bins: FittedBins, binned: dict[int, BinnedClaim]) -> list[BinnedQuantity]:
-    """Covered claims of each quantity."""
+    """Return the claims of each quantity that the guarantee covers."""
     n_labels = bins.notion.n_labels(len(bins.classes))
     quantities = []
     for start in range(0, len(bins.fitted), n_labels):

@@ -39,22 +39,23 @@ __all__ = ["MulticlassToBinary"]
 
 
 class MulticlassToBinary(Calibrator):
-    """Calibrate binary events of a multiclass problem by a binary calibrator.
+    """Calibrate binary events of a multiclass problem with a binary calibrator.
 
-    Use it to calibrate exactly the probabilities that you act on, such as the confidence, the
-    probability of one class, or the top three. ``notion`` names these events, and one clone of the
-    calibrator is fitted to each of them.
+    Use `MulticlassToBinary` to calibrate exactly the probabilities that your decisions use, such as
+    the confidence, the probability of one class, or the three highest probabilities. ``notion``
+    selects the events of these probabilities, and one clone of the calibrator is fitted to each
+    event.
 
     Parameters
     ----------
     calibrator : binary calibrator
-        Cloned for each event and fitted to probabilities. `HistogramBinning` may have one
-        ``points_per_bin`` per class.
+        Calibrator that is cloned and fitted to probabilities for each event. `HistogramBinning` may
+        have one ``points_per_bin`` per class.
     notion : str, default "top-label"
         Type of calibration, which determines the events. See `calibrant.notions`.
     normalize : bool, default False
-        Whether to divide the rows of `predict_proba` by their sum, for "class-wise" only. Rows of
-        other notions always sum to one.
+        Whether to divide the rows of `predict_proba` by their sum, for "class-wise" only. With
+        other notions, rows always sum to one.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores that you pass to `fit` and to `predict_proba`.
     classes : array-like of labels, optional
@@ -69,10 +70,11 @@ class MulticlassToBinary(Calibrator):
         Sum of the weights of the rows of each claim.
     fallback_classes_ : array of labels
         Classes with too few rows for their own fit. These classes share a calibrator that is fitted
-        to the rows of all labels. Histogram binning needs ``max(2, n_bins)`` rows, or
-        ``points_per_bin`` rows if ``n_bins`` is None. Other calibrators need 2 rows.
+        to the rows of all classes. For its own fit, a class needs ``max(2, n_bins)`` rows with
+        histogram binning, or ``points_per_bin`` rows if ``n_bins`` is None. With other calibrators,
+        a class needs 2 rows.
     fallback_claims_ : array of int
-        Numbers of the claims that use the shared calibrator.
+        Indices of the claims that use the shared calibrator.
     is_weighted_ : bool
         Whether some rows had weights other than 0 and 1.
     bins_ : Bins
@@ -87,9 +89,9 @@ class MulticlassToBinary(Calibrator):
     Notes
     -----
     This is Algorithm 5 of Gupta & Ramdas (2022). Claim c has a score :math:`s_i` and an outcome
-    :math:`o_i` for some of the rows. A clone :math:`h_c` of the calibrator is fitted to these rows,
-    and a new row gets :math:`h_c(s)`. The other algorithms of the paper correspond to these
-    calibrators, for a binary calibrator ``A`` and k points per bin:
+    :math:`o_i` for each of its rows. A clone :math:`h_c` of the calibrator is fitted to these rows.
+    The calibrated score of a new row is :math:`h_c(s)`. The other algorithms of the paper
+    correspond to the following calibrators, with a binary calibrator ``A`` and k points per bin:
 
     - Algorithm 1, confidence: ``MulticlassToBinary(A, notion="confidence")``
     - Algorithm 2, top-label: ``MulticlassToBinary(A, notion="top-label")``
@@ -104,7 +106,7 @@ class MulticlassToBinary(Calibrator):
 
     `predict_claims` returns the calibrated probabilities of the claims, to which `guarantee`
     applies. For notions of ranks (confidence, top-label, rank-r, top-k), `predict_top` returns
-    these probabilities with labels. `predict_proba` inserts them into the rows of probabilities:
+    these probabilities with labels. `predict_proba` inserts these probabilities into rows:
 
     - "class-wise" inserts the probabilities unchanged, so rows need not sum to one. ``normalize``
       divides rows by their sum, and a row of zeros becomes uniform.
@@ -112,13 +114,15 @@ class MulticlassToBinary(Calibrator):
       the row. "within-top-r" scales the top r entries. The entries of other classes stay below the
       entry of the top class if possible.
 
-    `predict` returns the class with the highest entry of `predict_proba`. It can differ from the
-    top class of the scores, if the calibrated probability of the top class is at most 1/K or below
-    that of another rank. On 10,000 rows of CIFAR-100 (ResNet-110), the top class changes in 2 rows
-    for a spline of the confidence. It changes in 143 rows for one spline per top label, and in no
-    row for histogram binning. The accuracy is 0.7490 in all cases.
+    `predict` returns the class with the highest entry of `predict_proba`. This class can differ
+    from the class with the highest score before calibration. The two classes can differ if the
+    calibrated probability of the top class is at most 1/K, or below the calibrated probability of
+    another rank. For example, consider 10,000 rows of CIFAR-100 (ResNet-110). With a spline of the
+    confidence, the predicted class changes in 2 rows. The predicted class changes in 143 rows with
+    one spline per top label, and in no row with histogram binning. The accuracy is 0.7490 in all
+    cases.
 
-    The cost is one binary fit per claim. The fit needs memory for a few columns of scores.
+    A fit consists of one binary fit per claim, and needs memory for a few columns of scores.
 
     References
     ----------
@@ -184,7 +188,7 @@ class MulticlassToBinary(Calibrator):
 
     @property
     def counts_rows(self) -> bool:
-        """Whether the inner calibrator counts rows."""
+        """Whether a weight of 2 differs from a duplicated row for the inner calibrator."""
         return self.calibrator.counts_rows
 
     @property
@@ -232,7 +236,7 @@ class MulticlassToBinary(Calibrator):
     ) -> Iterator[list[Claim]] | None:
         """Return claims as counts per bin if the bins are known before the fit.
 
-        Returns None if the bins depend on the data.
+        If the bins depend on the data, return None.
         """
         if claims.n_labels > 1 or not is_unit(claims.weight):
             return None
@@ -246,7 +250,7 @@ class MulticlassToBinary(Calibrator):
     def _fit_batch(
         self, claims: Sequence[Claim], base: BaseBinaryCalibrator
     ) -> Iterator[_ClaimFit]:
-        """Fit claims. Claims of a quantity with too few rows share a pooled fit."""
+        """Fit claims. Claims with too few rows share a pooled fit per quantity."""
         notion = self._bound
         clones = [
             base._for_claim(notion.column_of(claim.index, self.n_classes_), claim.index)
@@ -273,7 +277,7 @@ class MulticlassToBinary(Calibrator):
         Parameters
         ----------
         X : array-like of shape (n, K)
-            Scores of the type ``inputs``.
+            Scores of the same type as in `fit`.
 
         Returns
         -------
@@ -303,19 +307,19 @@ class MulticlassToBinary(Calibrator):
     def predict_top(self, X: ScoresLike) -> tuple[AnyArray, FloatArray]:
         """Predict labels and their calibrated probabilities.
 
-        The labels are those with the highest scores, regardless of the calibration.
+        The method predicts the labels with the highest scores before calibration.
 
         Parameters
         ----------
         X : array-like of shape (n, K)
-            Scores of the type ``inputs``.
+            Scores of the same type as in `fit`.
 
         Returns
         -------
         labels, probabilities : arrays of shape (n,), or (n, k) for "top-k-confidence" and
         "top-k-label"
-            The labels of the claims and their probabilities. "class-wise", "class-k" and
-            "within-top-r" return the class with the highest score and its entry in `predict_proba`.
+            The labels of the claims and their probabilities. For "class-wise", "class-k" and
+            "within-top-r", the class with the highest score and its entry in `predict_proba`.
 
         See Also
         --------
@@ -339,7 +343,7 @@ class MulticlassToBinary(Calibrator):
         return (labels, claims) if n_columns > 1 else (labels[:, 0], claims[:, 0])
 
     def _top_of(self, scores: FloatArray) -> FloatArray:
-        """Column codes and probabilities of the reported labels, next to each other."""
+        """Return column codes and probabilities of the reported labels in one array."""
         notion, proba = self._bound, self._transform(scores)
         if notion.reports_labels:
             block = notion.select(proba)
@@ -366,7 +370,7 @@ class MulticlassToBinary(Calibrator):
         return f"{type(self.calibrator).__name__} is fitted to {events}.{pooled}"
 
     def _proba_of(self, scores: FloatArray) -> FloatArray:
-        """Rows of probabilities, into which the notion inserts the calibrated claims."""
+        """Return rows of probabilities, into which the notion inserts the calibrated claims."""
         notion, proba = self._bound, self._transform(scores)
         block = notion.select(proba)
         rows = notion.fill(proba, block._replace(score=self._calibrate(block)))
@@ -377,7 +381,7 @@ class MulticlassToBinary(Calibrator):
         return self.normalize and self._bound.claims_are_rows
 
     def _calibrate(self, block: ClaimBlock) -> FloatArray:
-        """Calibrated scores of a block of claims, (m, J)."""
+        """Return the calibrated scores of a block of claims, (m, J)."""
         score = np.minimum(block.score, 1.0)  # rounding can make sums of a row exceed one
         # With one claim per column, one call predicts all columns.
         if len(self.calibrators_) == score.shape[1]:
@@ -414,20 +418,22 @@ class MulticlassToBinary(Calibrator):
         Parameters
         ----------
         alpha : float, or one per class (class-wise) or rank, default 0.05
-            Maximum probability that the guarantee fails. Several values add up to this probability.
+            Maximum probability that the guarantee fails. If you pass several values, their sum is
+            this probability.
 
         Returns
         -------
         Guarantee
-            Bounds of the calibration error, and an interval of the true probability per bin.
+            Bounds of the calibration error, and a confidence interval for the true probability of
+            each bin.
 
         Raises
         ------
         ValueError
-            If there is no guarantee. This is the case for calibrators other than histogram binning,
-            for ``boundary="include"``, for weighted rows, and if no claim has two points per bin.
-            There is also no guarantee if `CalibratedClassifier` fitted the calibrator on scores of
-            models other than the model that predicts.
+            If there is no guarantee. Calibrators other than histogram binning have no guarantee.
+            There is also no guarantee with ``boundary="include"``, with weighted rows, or if no
+            claim has two points per bin. The same is true if `CalibratedClassifier` fitted the
+            calibrator on scores of models other than the model that predicts.
 
         See Also
         --------
@@ -436,7 +442,7 @@ class MulticlassToBinary(Calibrator):
         Notes
         -----
         Let k be the number of points per bin, n the number of rows and :math:`\delta` the parameter
-        of the histogram binning. The bounds are (Theorems 1 and 2)
+        ``delta`` of the histogram binning. The bounds are (Theorems 1 and 2)
 
         .. math:: \text{marginal} = \sqrt{\tfrac{\log(2/\alpha)}{2(k-1)}} + \delta, \quad
             \text{conditional} = \sqrt{\tfrac{\log(2n/(k\alpha))}{2(k-1)}} + \delta, \quad
@@ -445,10 +451,10 @@ class MulticlassToBinary(Calibrator):
         The intervals per bin are exact Clopper-Pearson intervals. Several classes or ranks share
         alpha (union bound).
 
-        Two assumptions cannot be checked. The calibration rows must be independent of each other,
-        and the model must not have been trained or selected on them. `predict_top` is covered only
-        for notions of ranks. For claims about given classes, choosing the class with the highest
-        score is a selection, for which the guarantee does not account.
+        Two assumptions cannot be verified from the data. The calibration rows must be independent
+        of each other, and the model must not have been trained or selected on them. The guarantee
+        covers `predict_top` only for notions of ranks. With other notions, `predict_top` selects a
+        class by its score, and the guarantee does not account for this selection.
         """
         check_fitted(self)
         check_deployed(self.out_of_fold_)
@@ -481,7 +487,7 @@ def _top_item(model: MulticlassToBinary, item: int, X: Any) -> AnyArray:
 
 
 def _pool(claims: Sequence[Claim]) -> Claim:
-    """Join the rows of all claims to one claim of all labels."""
+    """Combine the rows of all claims in one claim."""
     score, outcome, weight = (
         np.concatenate([getattr(c, name) for c in claims])
         for name in ("score", "outcome", "weight")
@@ -495,7 +501,7 @@ def _pool(claims: Sequence[Claim]) -> Claim:
 
 
 def _pool_rows(ends: FloatArray, claims: Sequence[Claim]) -> FloatArray:
-    """Number of rows in the cell of each entry, over all claims."""
+    """Return the number of rows in the cell of each entry, over all claims."""
     values, place = np.unique(ends, return_inverse=True)
     total = np.zeros(len(values))
     for claim in claims:

@@ -1,4 +1,4 @@
-"""The recommendation at the top of a report."""
+"""Recommendation at the top of a report."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def advise(
 ) -> tuple[str, str]:
     """Return a recommendation and its rating: "good", "mixed" or "bad".
 
-    Calibration is recommended if it reduces the log-loss of held-out rows. ``has_rest`` is True if
-    remaining miscalibration was detected after calibration. No change is recommended if at most a
-    small reduction is possible and no test rejects (Holm). The rating of this advice is "good" only
-    if the rows exclude errors of a predicted class above 0.1. ``possible`` is the largest error
-    that the rows do not exclude.
+    The recommendation is to calibrate if calibration reduces the log-loss of held-out rows.
+    ``has_rest`` is True if remaining miscalibration was detected after calibration. The
+    recommendation is no change if at most a small reduction is possible and no test is significant
+    (Holm). The rating of no change is "good" only if the confidence intervals exclude mean errors
+    of predicted classes above 0.1. ``possible`` is the largest error in these intervals.
     """
     if n_samples < LEAST_ROWS:
         return (
@@ -71,18 +71,18 @@ def advise(
 
 
 def shows_error(tests: Sequence[CheckRow]) -> bool:
-    """Return whether any test of the original probabilities rejects."""
+    """Return whether any test of the original probabilities is significant."""
     return _rejects([test.p_before for test in tests])
 
 
 def shows_rest(tests: Sequence[CheckRow]) -> bool:
-    """Return whether any test of the calibrated probabilities rejects."""
+    """Return whether any test of the calibrated probabilities is significant."""
     return _rejects([test.p_after for test in tests])
 
 
 def _rejects(p_values: Sequence[float]) -> bool:
     """Return whether Holm's procedure rejects any hypothesis.
 
-    The procedure starts with the smallest p-value.
+    Only the smallest p-value matters, because the procedure starts with this p-value.
     """
     return bool(p_values) and min(p_values) * len(p_values) < _LEVEL

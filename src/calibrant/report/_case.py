@@ -1,4 +1,4 @@
-"""Intermediate results of a report: the options, the fits, the findings, and some rows."""
+"""Intermediate results of a report: options, fits, findings and rows for tests."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Case(NamedTuple):
 
     @property
     def is_part_tested(self) -> bool:
-        """Whether there are more rows than tested rows."""
+        """Whether tests use only some of the rows."""
         n_tested, n_drawn = len(self.tested.y), len(self.drawn.y)
         return n_tested < n_drawn or n_drawn < self.rows.sample.n_rows
 
 
 def rows_to_test(drawn: DrawnRows, seed: int) -> DrawnRows:
-    """Return the drawn rows, or a random subset if tests would take too long."""
+    """Return the drawn rows, or a random subset if tests of all rows would take too long."""
     is_weighted = drawn.sample_weight is not None
     return drawn.draw(_TESTED_WEIGHTED_ROWS if is_weighted else _TESTED_ROWS, seed)

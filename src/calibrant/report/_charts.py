@@ -1,4 +1,4 @@
-"""Numbers of the charts: reliability diagrams, the KS graph, errors per class."""
+"""Numbers of the charts: reliability diagrams, the KS graph and errors per class."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ Tables = Mapping[str, BinTable]
 
 
 def tables_of(accumulator: MetricAccumulator) -> Tables:
-    """Tables of the equal-width bins of an accumulator."""
+    """Return the tables of the equal-width bins of an accumulator."""
     sums = accumulator._sums
     assert sums is not None
     return dict(zip(NOTIONS, (sums.confidence, sums.top_label, sums.class_wise), strict=True))
 
 
 def reliability(both: Sequence[Tables], names: Sequence[str]) -> tuple[Reliability, ...]:
-    """Diagrams of all types of calibration, before and after, with the largest errors first."""
+    """Return the diagrams of all types of calibration, with the largest errors first."""
     return tuple(
         diagram
         for name in NOTIONS
@@ -88,7 +88,7 @@ def _counts(rows: FloatArray) -> tuple[float, ...]:
 
 
 def ks_graph(paths: Sequence[KsPath]) -> KsGraph:
-    """Cumulative confidence minus correctness, at evenly spaced shares of the rows."""
+    """Return cumulative confidence minus correctness, at evenly spaced shares of the rows."""
     share = np.linspace(0.0, 1.0, _KS_POINTS + 1)
     lines = [rounded(path.excess_at(share)) for path in paths]
     return KsGraph(paths[0].error, paths[1].error, rounded(share), lines[0], lines[1])
@@ -97,7 +97,7 @@ def ks_graph(paths: Sequence[KsPath]) -> KsGraph:
 def class_rows(
     both: Sequence[Tables], class_weights: FloatArray, names: Sequence[str]
 ) -> tuple[ClassRow, ...]:
-    """Class-wise and top-label errors of every class, before and after."""
+    """Return class-wise and top-label errors of every class, before and after calibration."""
     rows, predicted = (
         np.round(weights, 6).tolist()
         for weights in (class_weights, both[0]["top-label"].claim_weight)

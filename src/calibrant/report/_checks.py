@@ -110,7 +110,7 @@ def _check_row(name: str, title: str, pair: Sequence[inference.CalibrationTestRe
 
 
 class PossibleError(NamedTuple):
-    """The largest mean errors that the rows do not exclude.
+    """Largest mean errors that are compatible with the data.
 
     ``overall`` is the error over all rows. ``worst`` is the largest error of a predicted class, and
     ``name`` is this class.
@@ -123,10 +123,10 @@ class PossibleError(NamedTuple):
 
 
 def possible_error(rows: DrawnRows, names: Sequence[str]) -> PossibleError:
-    """Return the largest errors of the mean confidence that the confidence intervals include.
+    """Return the largest errors of the mean confidence within their confidence intervals.
 
-    The probabilities are those before calibration. The Clopper-Pearson intervals hold jointly for
-    all rows and for all predicted classes (Bonferroni).
+    The errors are for the probabilities before calibration. The Clopper-Pearson intervals hold
+    jointly for all rows and for all predicted classes (Bonferroni).
     """
     predicted, confidence = rows.before.argmax(axis=1), rows.before.max(axis=1)
     sums = np.array(
@@ -153,7 +153,7 @@ def possible_error(rows: DrawnRows, names: Sequence[str]) -> PossibleError:
 
 
 def detectable(case: Case) -> DetectableNote:
-    """Return the smallest overconfidence that tests could have detected before calibration."""
+    """Return the smallest detectable overconfidence of the original probabilities."""
     rows = case.tested
     error = inference.detectable_error(rows.before, sample_weight=rows.sample_weight)
     is_finite = bool(np.isfinite(error.temperature))
@@ -166,7 +166,7 @@ def detectable(case: Case) -> DetectableNote:
 
 
 def detectable_sentence(error: inference.DetectableError) -> str:
-    """Describe the smallest error that a test detects."""
+    """Describe the smallest detectable error in sentences."""
     if not np.isfinite(error.temperature):
         return (
             f"There are too few rows to detect any overconfidence with probability "

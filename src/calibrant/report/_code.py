@@ -18,10 +18,10 @@ _DEFAULTS = {"cv": 5, "n_bins": 15, "n_resamples": 1000}
 
 
 def code_lines(request: Request, *, is_held_out: bool, is_weighted: bool = False) -> str:
-    """Return code to paste. The command and the names of classes cannot add lines of code.
+    """Return code that users can paste. The command and class names cannot add lines of code.
 
-    The first block, up to the first empty line, is a comment that names the variables to define.
-    `with_loading` replaces this comment by code that reads files.
+    The first block, up to the first empty line, is a comment with the variables that the user must
+    define. `with_loading` replaces this comment by code that reads files.
     """
     return "\n".join(
         [
@@ -36,7 +36,7 @@ def code_lines(request: Request, *, is_held_out: bool, is_weighted: bool = False
 
 
 def with_loading(code: str, loading: Sequence[str]) -> str:
-    """Replace the comment about variables to define by code that reads the data."""
+    """Replace the comment about undefined variables by code that reads the data."""
     comment, _, body = code.partition("\n\n")
     command = [line for line in comment.splitlines() if line.startswith(_COMMAND)]
     return "\n".join([*command, *loading, "", body])
@@ -65,7 +65,7 @@ def _imports(request: Request) -> Iterator[str]:
 
 
 def _evaluation(request: Request, *, is_held_out: bool, is_weighted: bool) -> Iterator[str]:
-    """Yield code that computes the report again."""
+    """Yield the lines of code that compute the report again."""
     options = ["model=model" if request.is_fitted else "calibrator=calibrator"]
     if is_held_out and not request.is_fitted:
         options.append(f"calibration=({_fit_rows(request)})")
@@ -95,7 +95,7 @@ def _fit_rows(request: Request) -> str:
 
 
 def _final_fit(request: Request, is_held_out: bool, is_weighted: bool) -> Iterator[str]:
-    """Yield code that fits and saves the calibrator for new data."""
+    """Yield the lines of code that fit and save the calibrator for new data."""
     rows = "fit_scores, fit_labels" if is_held_out else "scores, labels"
     has_weights = request.has_fit_weights if is_held_out else is_weighted
     weight = f", sample_weight={'fit_weight' if is_held_out else 'weight'}" if has_weights else ""
@@ -108,12 +108,15 @@ def _final_fit(request: Request, is_held_out: bool, is_weighted: bool) -> Iterat
 
 
 def spelled(value: Any) -> str:
-    """Write a value as Python, without characters that would end a block of code or begin a tag."""
+    """Format a value as Python code.
+
+    Characters that would end a code block or begin an HTML tag are escaped.
+    """
     return repr(value).replace("<", "\\x3c").replace("`", "\\x60")
 
 
 def _class_names(calibrator: Any) -> str:
-    """Return the classes to import: the calibrator and its inner calibrator."""
+    """Return the classes that the code imports: the calibrator and its inner calibrator."""
     inner = calibrator.get_params(deep=False).get("calibrator")
     parts = [calibrator] if inner is None else [calibrator, inner]
     return ", ".join(sorted(type(part).__name__ for part in parts))

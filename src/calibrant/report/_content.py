@@ -1,4 +1,4 @@
-"""The content of a report: numbers and sentences, from which all formats are rendered."""
+"""Content of a report: the numbers and sentences that all formats show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "calibrant.report/1"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, with its confidence interval if there is one."""
+    """A number with an optional confidence interval."""
 
     value: float
     low: float | None = None
@@ -25,7 +25,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class MetricRow:
-    """A measure before and after calibration. ``better`` is "lower", "higher" or "neither"."""
+    """A metric before and after calibration. ``better`` is "lower", "higher" or "neither"."""
 
     name: str
     title: str
@@ -52,7 +52,7 @@ class Curve:
     band_high: tuple[float, ...] = ()
 
     def bins(self) -> Iterator[tuple[float, float, float, float, float]]:
-        """Iterate over the numbers of each bin."""
+        """Iterate over the bins, and yield the numbers of each bin."""
         return zip(self.score, self.frequency, self.low, self.high, self.count, strict=True)
 
 
@@ -89,7 +89,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class KsGraph:
-    """Cumulative confidence minus correctness by share of rows, in order of confidence."""
+    """Cumulative confidence minus correctness, by share of rows in order of confidence."""
 
     before_error: float
     after_error: float
@@ -100,7 +100,7 @@ class KsGraph:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """The rows of a class, the rows predicted as this class, and ECEs before and after."""
+    """Rows of a class, rows predicted as this class, and ECEs before and after calibration."""
 
     column: int
     name: str
@@ -128,7 +128,7 @@ GUARANTEE_COLUMNS = ("Predicted class", "Probability", "Lower", "Upper", "Rows")
 
 @dataclass(frozen=True)
 class Decomposition:
-    """A proper score as calibration plus refinement, before and after."""
+    """Calibration and refinement parts of a proper score, before and after calibration."""
 
     score: str
     before: tuple[float, float]
@@ -139,9 +139,10 @@ class Decomposition:
 class CheckRow:
     """Result of a calibration test before and after calibration.
 
-    ``expected`` is the mean of the statistic for a calibrated model. ``p_holm`` is the p-value
-    adjusted for all tests of the report (Holm). After cross-fitting, ``guarantee_after`` is
-    "heuristic", because the label of a row was used to fit the calibrators of other rows.
+    ``expected`` is the mean of the statistic for a calibrated model. ``p_holm_before`` and
+    ``p_holm_after`` are p-values adjusted for all tests of the report (Holm). After cross-fitting,
+    ``guarantee_after`` is "heuristic", because the label of a row was used to fit the calibrators
+    of other rows.
     """
 
     name: str
@@ -161,7 +162,7 @@ class CheckRow:
 
 @dataclass(frozen=True)
 class DetectableNote:
-    """The smallest overconfidence that a test of these rows detects with probability ``power``.
+    """Smallest overconfidence that a test of the report's rows detects with probability ``power``.
 
     ``gap`` is mean confidence minus accuracy. ``gap`` and ``temperature`` are None if no
     overconfidence is detected with this probability.
@@ -175,7 +176,7 @@ class DetectableNote:
 
 @dataclass(frozen=True)
 class GuaranteeNote:
-    """A guarantee in a sentence and a table.
+    """A guarantee, as a sentence and a table.
 
     ``bins`` has a row per reported probability: class, probability, rows, lower and upper bound.
     """
@@ -196,7 +197,7 @@ class MapTable:
 
 @dataclass(frozen=True)
 class GroupCharts:
-    """Gap with its interval and reliability curve of a group, before and after calibration."""
+    """Gap and reliability curve of a group, before and after calibration."""
 
     name: str
     gap_before: Estimate
@@ -219,7 +220,7 @@ class GroupNote:
 
 @dataclass(frozen=True)
 class MapNote:
-    """Description of the fitted calibrator in sentences and numbers."""
+    """Description of the fitted calibrator in sentences and tables."""
 
     name: str
     text: str
@@ -228,17 +229,17 @@ class MapNote:
 
 @dataclass(frozen=True, repr=False)
 class Report(ShortRepr):
-    """The content of a report, returned by `calibrant.report.summarize`.
+    """Content of a report, returned by `calibrant.report.summarize`.
 
-    Print `action` and `verdict`, or write the whole report with `save`. A notebook displays the
+    Print `action` and `verdict`, or write the whole report with `save`. Notebooks display the
     report as a page.
 
     Attributes
     ----------
     action, advice : str
-        The recommendation, and its rating. The rating is "good" if the recommendation is clear,
-        "mixed" if miscalibration remains possible or more rows are needed, and "bad" if the
-        calibrator increases log-loss.
+        Recommendation and its rating. The rating is "good" if the recommendation is clear, and
+        "bad" if the calibrator increases log-loss. The rating is "mixed" if miscalibration may
+        remain, or if more rows are needed.
     verdict : str
         Sentences about the effect of calibration on held-out rows.
     conclusion : str
@@ -246,13 +247,13 @@ class Report(ShortRepr):
     headline : Headline
         Mean confidence, accuracy and log-loss, before and after calibration.
     metrics : tuple of MetricRow
-        Measures before and after calibration.
+        Metrics before and after calibration.
     tests : tuple of CheckRow
         Tests of calibration.
     detectable : DetectableNote
-        The smallest error that these tests could have detected.
+        The smallest error that the tests could have detected.
     selective : RiskCoverage or None
-        Error rates of the most confident rows with upper bounds. None if rows have weights.
+        Error rates of the most confident rows, with upper bounds. None if rows have weights.
     guarantee : GuaranteeNote or None
         Guarantee of top-label histogram binning. None if there are too few rows, or if rows have
         weights.

@@ -27,7 +27,7 @@ MOST_CLASSES = 20
 
 
 def describe(model: Any, classes: Sequence[str]) -> MapNote:
-    """Describe a fitted calibrator in sentences and tables of its fitted parameters.
+    """Describe a fitted calibrator in sentences, and in tables of its fitted parameters.
 
     The description of a calibrator of another package lists its settings and fitted numbers.
     """
@@ -55,8 +55,9 @@ def _text(model: Calibrator, classes: Sequence[str]) -> str:
 def _own_text(model: Calibrator) -> str:
     """Return the sentences of a calibrator without the reduction in log-loss.
 
-    `AutoCalibration` estimates its reduction by cross-validation on the calibration rows. This
-    reduction differs from the reduction in the verdict, which is for the rows of the report.
+    `AutoCalibration` estimates its reduction in log-loss by cross-validation on the calibration
+    rows. The verdict of the report states the reduction on the rows of the report, which is a
+    different number.
     """
     text = model._description()
     gain = model.gain_ if isinstance(model, AutoCalibration) else None
@@ -74,7 +75,7 @@ def _members(model: Any) -> list[Any]:
 
 @singledispatch
 def _tables(model: Any, classes: Sequence[str]) -> Iterable[MapTable]:
-    """Return tables of fitted parameters. Most kinds of calibrators have none."""
+    """Return tables of fitted parameters, or an empty list for most calibrators."""
     return ()
 
 

@@ -1,4 +1,4 @@
-"""The charts of a report, drawn with the primitives of `calibrant.report._svg`."""
+"""Charts of a report, drawn with the primitives of `calibrant.report._svg`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _DIAGRAM, _HISTOGRAM, _GAP = 424.0, 156.0, 25.0
 def reliability_svg(diagram: Reliability, label: str) -> Markup:
     """Draw observed frequency against predicted probability, above a mirrored histogram.
 
-    The area of a point is proportional to its rows. Bins with few rows are faint and hollow.
+    The area of a point increases with its number of rows. Bins with few rows are faint and hollow.
     """
     height = _DIAGRAM + _HISTOGRAM
     plane = Plane(WIDTH, height, (0.0, 1.0), (0.0, 1.0), bottom=_HISTOGRAM)
@@ -81,14 +81,14 @@ def _consistency_band(plane: Plane, curve: Curve) -> Markup:
 def _band_through(
     plane: Plane, bins: Sequence[tuple[float, float, float]], margin: float
 ) -> Markup:
-    """The band of bins, with a margin at its ends."""
+    """Draw the band of bins, with a margin at both ends."""
     score, low, high = zip(*bins, strict=True)
     x = [max(0.0, score[0] - margin), *score, min(1.0, score[-1] + margin)]
     return band(plane, x, [low[0], *low, low[-1]], [high[0], *high, high[-1]])
 
 
 def _few_rows(curve: Curve) -> float:
-    """Return the number of rows below which a bin is faint."""
+    """Return the number of rows below which a bin is drawn faintly."""
     return float(least_rows(np.array(sum(curve.count))))
 
 
@@ -129,7 +129,7 @@ def radius(rows: float, most: float) -> float:
 
 
 def _histogram(height: float, diagram: Reliability) -> Markup:
-    """Rows per bin of equal width: upward before calibration, downward after it."""
+    """Draw a histogram of rows, upward before calibration and downward after calibration."""
     counts = (diagram.rows_before, diagram.rows_after)
     most = _row_ceiling(max((*counts[0], *counts[1], 1.0)))
     plane = Plane(WIDTH, height, (0.0, 1.0), (-most, most), top=_DIAGRAM + _GAP)
@@ -143,7 +143,7 @@ def _histogram(height: float, diagram: Reliability) -> Markup:
 
 
 def _row_ceiling(rows: float) -> float:
-    """The end of an axis of rows, which are whole numbers."""
+    """Return the end of an axis for numbers of rows."""
     most = ceiling(rows)
     return most if most == int(most) else 5.0 * math.ceil(rows / 5)
 
@@ -158,7 +158,7 @@ def _bars(plane: Plane, counts: Sequence[float], when: str, sign: int) -> Iterat
 
 
 def headline_svg(headline: Headline, label: str) -> Markup:
-    """Mean confidence and accuracy as bars, before and after calibration."""
+    """Draw mean confidence and accuracy as bars, before and after calibration."""
     plane = Plane(WIDTH, 200, (0.0, 1.0), (0.0, 4.4), left=168.0, top=4.0, bottom=26.0, right=26.0)
     parts = [frame(plane, columns=_PERCENT, rows=())]
     for place, when in enumerate(_WHEN):
@@ -179,7 +179,7 @@ def headline_svg(headline: Headline, label: str) -> Markup:
 
 
 def _bar_text(plane: Plane, value: float, height: float) -> Markup:
-    """A percentage at the end of its bar: inside a long bar, and otherwise next to it."""
+    """Draw a percentage at the end of its bar, inside a long bar or next to a short bar."""
     if value < _SHORT_BAR:
         return text(plane.across(value) + 6, height, format_percent(value), class_="name")
     return text(plane.across(value) - 8, height, format_percent(value), "end", class_="on-bar")
@@ -192,7 +192,7 @@ _PERCENT = [(share, format_percent(share)) for share in (0.0, 0.5, 1.0)]
 
 
 def ks_svg(graph: KsGraph, label: str) -> Markup:
-    """Cumulative confidence minus correctness, over rows ordered by confidence."""
+    """Draw cumulative confidence minus correctness over rows in order of confidence."""
     lines = {when: getattr(graph, when) for when in _WHEN}
     reach = max((abs(value) for values in lines.values() for value in values), default=0.0)
     edge = ceiling(max(reach, 1e-4))
@@ -210,7 +210,7 @@ def ks_svg(graph: KsGraph, label: str) -> Markup:
 
 
 def decomposition_svg(parts: Decomposition, label: str) -> Markup:
-    """Draw a score as calibration plus refinement. A negative calibration part has no bar."""
+    """Draw a score as calibration plus refinement. A negative calibration part is not drawn."""
     most = max(sum(map(abs, pair)) for pair in (parts.before, parts.after))
     plane = Plane(WIDTH, 190, (0.0, ceiling(most or 1.0)), (0.0, 2.0))
     bars: list[Markup] = []
@@ -232,7 +232,7 @@ def decomposition_svg(parts: Decomposition, label: str) -> Markup:
 
 
 def dots_svg(before: Estimate, after: Estimate) -> Markup:
-    """Two values with their intervals on an axis from zero, for a row of a table."""
+    """Draw two values with their intervals on an axis that starts at zero, for a row of a table."""
     ends = [
         value for e in (before, after) for value in (e.value, e.low, e.high) if value is not None
     ]
@@ -248,7 +248,7 @@ def dots_svg(before: Estimate, after: Estimate) -> Markup:
 
 
 def interval_svg(value: float, low: float, high: float) -> Markup:
-    """A probability and its bounds on an axis from 0 to 1, for a row of a table."""
+    """Draw a probability and its bounds on an axis from 0 to 1, for a row of a table."""
     plane = _row_plane((0.0, 1.0), (0.0, 1.0), 20.0)
     grid = [line(plane, ((t, 0.0), (t, 1.0)), "zero") for t in (0.0, 0.5, 1.0)]
     bar = rectangle(plane, (low, high), (0.2, 0.8), "bar pale after")

@@ -1,7 +1,7 @@
-"""Results that are sums over all rows, added up in one pass.
+"""Results that are computed from sums over all rows, in one pass.
 
-The KS error needs rows in the order of their scores. Chunked rows are counted in cells of scores
-instead (`calibrant.notions._cells`).
+The KS error needs rows in the order of their scores. Chunked rows are not sorted, but counted in
+cells of scores (`calibrant.notions._cells`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Findings:
 def evaluate_rows(
     rows: ReportRows, predicted: Sample, fits: Fits, request: Request, names: Sequence[str]
 ) -> tuple[Findings, DrawnRows]:
-    """Return the results for all predicted rows, and the drawn rows."""
+    """Return the results for all predicted rows, and the rows that were drawn for tests."""
     rule = _SumRule(fits.predictor.fold_of, fits.n_folds, request.n_bins, rows.places)
     *accumulators, losses, columns, weight, drawn = predicted.sum_chunks(rule.sums)
     before = rows.sample.transformed(partial(as_proba, inputs=request.inputs))
@@ -90,8 +90,8 @@ class _SumRule(NamedTuple):
     def sums(self, chunk: ArraySample) -> tuple[Any, ...]:
         """Compute all sums of a chunk.
 
-        The result contains an accumulator before and after, moments of the log-loss and of
-        `_columns_of`, the weight of each fold, and the drawn rows.
+        The result contains accumulators before and after calibration, and moments of the log-loss
+        and of `_columns_of`. The result also contains the weight of each fold and the drawn rows.
         """
         after = chunk.columns[0]
         rows = DrawnRows(chunk.u[:], after, chunk.y, chunk.weight)
@@ -111,7 +111,7 @@ class _SumRule(NamedTuple):
 
 
 def _columns_of(rows: DrawnRows, losses: Sequence[FloatArray]) -> FloatArray:
-    """Return columns whose means and variances are needed, each before and after calibration.
+    """Return columns whose means and variances are computed, each before and after calibration.
 
     The first column is zero, because `LossMoments` are moments of differences from the first
     column. The other columns are confidence minus outcome, the variance of the outcome that the
@@ -127,7 +127,7 @@ def _columns_of(rows: DrawnRows, losses: Sequence[FloatArray]) -> FloatArray:
 def _intervals(
     columns: LossMoments,
 ) -> tuple[tuple[Interval, ...], dict[str, tuple[float, ...]]]:
-    """Intervals of confidence minus accuracy, and standard errors of the means of scores."""
+    """Confidence intervals of confidence minus accuracy, and standard errors of mean scores."""
     rows = columns.n_effective
     gaps, expected, *_ = columns.mean[1:].reshape(-1, 2).tolist()
     variances, _, *losses = columns.variances[1:].reshape(-1, 2).tolist()
@@ -140,7 +140,7 @@ def _intervals(
 
 
 def _confidence_path(sample: Sample) -> tuple[KsPath, float | None]:
-    """Return the KS graph, and the share of rows in the fullest cell if rows are in cells."""
+    """Return the KS graph. For chunked rows, also return the largest share of rows in a cell."""
     claim = next(iter(sample.claims(as_notion("confidence"))))
     if claim.ends is None:
         return ks_path(claim), None

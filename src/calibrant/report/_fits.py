@@ -1,6 +1,7 @@
-"""The fits of a report.
+"""Fits of a report.
 
-The report describes a fit on all rows. A fit per fold predicts the held-out rows of the fold.
+The report describes a calibrator that is fitted on all rows. A separate fit per fold predicts the
+held-out rows of the fold.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Predictor(NamedTuple):
     inputs: str
 
     def predict(self, chunk: ArraySample) -> ArraySample:
-        """Return a chunk before calibration, with the probabilities after it as first column."""
+        """Return a chunk of original probabilities, with a column of calibrated probabilities."""
         scores = chunk.u[:]
         rows = chunk.with_scores(self._before(scores))
         rows.columns = (self._after(scores, chunk), *chunk.columns)
@@ -57,14 +58,14 @@ class Predictor(NamedTuple):
 
 
 def before_of(chunk: ArraySample) -> ArraySample:
-    """The rows of a predicted chunk before calibration, with their group columns."""
+    """Return the rows of a predicted chunk before calibration, with their group columns."""
     rows = chunk.with_scores(chunk.u)
     rows.columns = chunk.columns[1:]
     return rows
 
 
 def after_of(chunk: ArraySample) -> ArraySample:
-    """The rows of a predicted chunk after calibration, with their group columns."""
+    """Return the rows of a predicted chunk after calibration, with their group columns."""
     rows = chunk.with_scores(chunk.columns[0])
     rows.columns = chunk.columns[1:]
     return rows
@@ -88,12 +89,12 @@ class Fits:
 
     @property
     def n_folds(self) -> int:
-        """Number of fits that predict."""
+        """Number of fits that predict held-out rows."""
         return len(self.predictor.fits)
 
 
 def fit_rows(rows: ReportRows, training: ReportRows | None, request: Request) -> Fits:
-    """Fit the calibrator on the training rows, or cross-fit it if there are none."""
+    """Fit the calibrator on the training rows, or cross-fit if there are no training rows."""
     calibrator, inputs = request.calibrator, request.inputs
     if request.is_fitted:
         return _given_fit(calibrator, rows, inputs)
@@ -123,7 +124,7 @@ def fit_rows(rows: ReportRows, training: ReportRows | None, request: Request) ->
 
 
 def _given_fit(model: Any, rows: ReportRows, inputs: str) -> Fits:
-    """Return fits with a calibrator that was already fitted on other rows."""
+    """Return the `Fits` for a calibrator that was already fitted on other rows."""
     training = vars(model).get("training_")
     weights = rows.sample.class_weights if training is None else np.array(training.class_weights)
     predictor = Predictor([model], first_fold, inputs)

@@ -1,4 +1,4 @@
-"""The terms of a report and their explanations, for all measures, tests and columns."""
+"""Terms of a report and their explanations, for all metrics, tests and columns."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def glossary(report: Report) -> tuple[tuple[str, str], ...]:
 
 
 def column_labels(report: Report) -> tuple[str, ...]:
-    """Return the labels of all columns of a report, without names of classes."""
+    """Return the labels of all table columns of a report, except labels with class names."""
     labels = [*METRIC_COLUMNS, *CURVE_COLUMNS, *CLASS_COLUMNS]
     labels += [] if report.groups is None else report.groups.header
     labels += [] if report.selective is None else RISK_COLUMNS

@@ -1,4 +1,4 @@
-"""The groups of a report: confidence and accuracy, before and after calibration."""
+"""Groups of a report, with confidence and accuracy before and after calibration."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _CURVE_BINS = 8
 def group_note(
     before: Sample, after: Sample, names: tuple[str, ...], n_bins: int, min_rows: float = 0
 ) -> GroupNote:
-    """Return the gap of each group with intervals and charts, before and after calibration.
+    """Return the gaps of all groups with intervals and charts, before and after calibration.
 
-    A gap is mean confidence minus accuracy. The columns of the samples define the groups.
-    ``names`` are the names of these columns.
+    A gap is mean confidence minus accuracy. The groups are defined by the columns of the samples,
+    which have the names ``names``.
     """
     samples = before, after
     pair = [
@@ -53,7 +53,7 @@ def group_note(
 
 
 def _finding(before: GroupedEvaluation, after: GroupedEvaluation) -> str:
-    """Return the conclusions of the test that no group differs, or an empty text."""
+    """Return the conclusions of the test for group differences, or an empty string."""
     if before.difference is None or after.difference is None:
         return ""
     return (
@@ -67,7 +67,8 @@ def _curves(
 ) -> Iterator[tuple[str, Curve]]:
     """Yield the reliability curve of each group.
 
-    The curve is for the confidence, or for the second class if there are two classes.
+    With two classes, the curve shows the second class. With more classes, the curve shows the
+    confidence.
     """
     _, accumulators = sum_groups(sample, names, "proba", _CURVE_BINS, 0)
     for name, accumulator in accumulators.items():
@@ -83,7 +84,7 @@ def _estimate(group: GroupEvaluation) -> Estimate:
 
 
 def order_columns(columns: dict[str, Any], model: Any) -> dict[str, Any]:
-    """Order group columns: first the columns of a fitted model, then the others."""
+    """Return group columns with the columns of a fitted model first."""
     first = () if model is None else vars(model).get("by_", ())
     absent = [name for name in first if name not in columns]
     if absent:

@@ -1,4 +1,4 @@
-"""The guarantee of a report, which holds for histogram binning on the same rows."""
+"""Guarantee of a report, which holds for histogram binning on the same rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_BINS_SHOWN = 60
 
 
 def guarantee_note(rows: ReportRows, labels: AnyArray, inputs: str) -> GuaranteeNote | None:
-    """Return the guarantee of top-label histogram binning, or None for weights or few rows."""
+    """Return the guarantee of top-label histogram binning, or None for weighted or too few rows."""
     if has_weights(rows.sample):
         return None
     binning = MulticlassToBinary(

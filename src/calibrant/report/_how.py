@@ -27,7 +27,7 @@ _GUARANTEE = (
 def how_sentences(case: Case, original: Sample) -> tuple[str, ...]:
     """Describe how a report was computed.
 
-    ``original`` is the sample with the weights of the user.
+    ``original`` is the sample with the weights that the user passed.
     """
     request = case.request
     sentences = (
@@ -85,7 +85,7 @@ def _how_many_tested(case: Case) -> str:
 
 
 def _how_to_write(model: Any) -> str:
-    """Return text for a paper. The text is empty for a calibrator of another package."""
+    """Return a paragraph for a paper, or an empty string for a calibrator of another package."""
     if not isinstance(model, Calibrator):
         return ""
     references = " ".join(["", "References:", *cited]) if (cited := references_of(model)) else ""
@@ -93,7 +93,7 @@ def _how_to_write(model: Any) -> str:
 
 
 def _how_chunked(case: Case) -> tuple[str, ...]:
-    """State which figures use all rows, and which use drawn rows."""
+    """State which figures use all rows, and which figures use drawn rows."""
     if case.has_all_rows:
         return ()
     before, after = case.findings.cell_shares

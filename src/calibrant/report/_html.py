@@ -120,14 +120,14 @@ def to_html(report: Report) -> str:
 
 
 def _facts(report: Report) -> Markup:
-    """Size, date, method, version and digest, for audits."""
+    """Return the line with size, date, method, version and digest, for audits."""
     return joined(
         tag("div", tag("dt", name), tag("dd", value)) for name, value in audit_facts(report)
     )
 
 
 def _log_loss(report: Report) -> Markup:
-    """Log-loss before and after in large figures."""
+    """Return the log-loss before and after calibration in large figures."""
     before, after = map(format_number, report.headline.log_loss)
     return joined(
         [
@@ -141,7 +141,7 @@ def _log_loss(report: Report) -> Markup:
 
 
 def _panels(report: Report) -> Iterator[Markup]:
-    """The diagrams with the largest errors of each type of calibration."""
+    """Return the diagrams with the largest errors of each type of calibration."""
     for notion in _PER_CLASS:
         diagrams = [diagram for diagram in report.reliability if diagram.notion == notion]
         for diagram in diagrams[:MOST_DRAWN]:

@@ -1,4 +1,4 @@
-"""HTML with automatic escaping: everything that is not `Markup` is escaped.
+"""HTML with automatic escaping of all values that are not `Markup`.
 
 The package has no template engine among its dependencies. `docs/development/architecture.md` states
 why.
@@ -18,7 +18,7 @@ from calibrant._validation import printable
 
 
 class Markup(str):
-    """HTML that was built by this module, and is not escaped again."""
+    """HTML text that was built by this module and must not be escaped again."""
 
     __slots__ = ()
 
@@ -26,7 +26,7 @@ class Markup(str):
 def as_markup(value: object) -> Markup:
     """Return markup unchanged, and escape other values.
 
-    The escaped text has no tags, control characters and line breaks.
+    The escaped text has no tags, control characters or line breaks.
     """
     return value if isinstance(value, Markup) else Markup(_escaped(str(value)))
 
@@ -41,15 +41,15 @@ _SPECIAL = re.compile(r"[<>&\"']|[^ -~]")
 
 
 def joined(parts: Iterable[object]) -> Markup:
-    """Several parts one after another."""
+    """Concatenate several parts."""
     return Markup("".join(map(as_markup, parts)))
 
 
 def tag(name: str, *children: object, **attributes: object) -> Markup:
-    """An element with its children.
+    """Return an element with its children.
 
-    Attributes that are None or False are left out. An underscore at the end of a name is removed,
-    and other underscores become hyphens.
+    Attributes that are None or False are left out. A trailing underscore in the name of an
+    attribute is removed, and other underscores become hyphens.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def _attribute(name: str, value: object) -> str:
 
 
 def fill_page(template: str, **values: object) -> str:
-    """Fill the ``$names`` of a template of this package. ``$css`` is the style sheet."""
+    """Replace the ``$names`` in a template of this package. ``$css`` is the style sheet."""
     # Names are substituted once: a class may be called "$css".
     page = Template(read_page("templates", template))
     return page.substitute({name: as_markup(value) for name, value in values.items()}, css=style())
@@ -76,12 +76,12 @@ def fill_page(template: str, **values: object) -> str:
 
 @cache
 def read_page(folder: str, name: str) -> Markup:
-    """A template, a style or a script of this package."""
+    """Read a template, a style sheet or a script of this package."""
     return Markup(files("calibrant.report").joinpath(folder, name).read_text(encoding="utf-8"))
 
 
 def style() -> str:
-    """The style sheet of all pages, which begins with the colors of the palette."""
+    """Return the style sheet of all pages, which begins with the colors of the palette."""
     light, dark = (
         " ".join(f"--{name}: {color};" for name, color in colors.items())
         for colors in (palette.LIGHT, palette.DARK)

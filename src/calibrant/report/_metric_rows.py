@@ -1,4 +1,4 @@
-"""The rows of the table of metrics, before and after calibration."""
+"""Rows of the table of metrics, before and after calibration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NOTES = {
 
 
 def metric_rows(case: Case, tests: Sequence[CheckRow]) -> tuple[MetricRow, ...]:
-    """Return all rows of the table. ``tests`` estimate the bias of binned errors."""
+    """Return all rows of the table. The bias of binned errors is taken from ``tests``."""
     evaluations, n_tested = case.findings.evaluations, len(case.tested.y)
     scope = f" for {n_tested:,} rows, smaller for all rows" if case.is_part_tested else ""
     return (
@@ -52,7 +52,7 @@ def metric_rows(case: Case, tests: Sequence[CheckRow]) -> tuple[MetricRow, ...]:
 
 
 def _mean_rows(case: Case) -> list[MetricRow]:
-    """Accuracy and proper scores, with confidence intervals if rows have no weights.
+    """Return accuracy and proper scores, with confidence intervals if rows have no weights.
 
     Intervals use the bootstrap if all rows are in memory, and formulas otherwise.
     """
@@ -86,7 +86,7 @@ def _accuracy_row(findings: Findings) -> MetricRow:
 
 
 def _score_row(name: str, findings: Findings) -> MetricRow:
-    """The mean of a proper score, with a normal confidence interval."""
+    """Return the mean of a proper score, with a normal confidence interval."""
     quantile = float(ndtri((1 + LEVEL) / 2))
     pairs = zip(findings.evaluations, findings.standard_errors[name], strict=True)
     estimates = [
@@ -140,7 +140,7 @@ def _row(name: str, estimates: Sequence[Estimate], note: str) -> MetricRow:
 
 
 def metric_title(name: str) -> str:
-    """The title of a metric with a capital first letter."""
+    """Return the title of a metric with a capital first letter."""
     title = METRICS[name].title
     return title[0].upper() + title[1:]
 
@@ -150,7 +150,7 @@ def _as_estimate(interval: inference.Interval) -> Estimate:
 
 
 def _with_caution(note: str, pair: Sequence[inference.Interval]) -> str:
-    """Add the reasons to a note if the level of the intervals is not guaranteed."""
+    """If the level of the intervals is not guaranteed, append the reasons to a note."""
     if all(interval.guarantee != "heuristic" for interval in pair):
         return note
     reasons = dict.fromkeys(interval.note for interval in pair if interval.note)

@@ -58,7 +58,7 @@ def monitor_page(monitor: CalibrationMonitor, name: str = "deployed model") -> s
 
 
 def _unbroken_dates(line: str) -> Markup:
-    """Return a sentence whose dates are not broken at their hyphens."""
+    """Return a sentence whose dates cannot be broken into lines at their hyphens."""
     parts = _DATE.split(line)
     return joined(
         tag("span", part, class_="date") if _DATE.fullmatch(part) else as_markup(part)
@@ -67,7 +67,7 @@ def _unbroken_dates(line: str) -> Markup:
 
 
 def _facts(monitor: CalibrationMonitor) -> Markup:
-    """Return the numbers of rows and updates, and the first and last update, for the header."""
+    """Return the header with the numbers of rows and updates, and the first and last update."""
     history = monitor.history
     facts = {"Labeled rows": f"{monitor.n_rows:,}", "Updates": f"{len(history):,}"}
     if history:
@@ -99,7 +99,10 @@ def _marked(monitor: CalibrationMonitor, false_alarm: float) -> str:
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
-    """Return a table of text. Marks have the color of alarms, and phones show a card per row."""
+    """Return a table of text, in which marks have the color of alarms.
+
+    Phones show a card per row.
+    """
     head = tag("tr", *(tag("th", title, scope="col", class_=_kind(title)) for title in titles))
     body = [
         tag("tr", tag("th", first, scope="row"), *map(_cell, titles[1:], cells))

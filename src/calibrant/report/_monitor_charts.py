@@ -1,6 +1,6 @@
-"""The charts of a monitor page, drawn with the primitives of `calibrant.report._svg`.
+"""Charts of a monitor page, drawn with the primitives of `calibrant.report._svg`.
 
-A series over time needs width, so each chart is drawn twice: for wide screens and for phones.
+A time series needs a wide chart, so each chart has two versions, for wide screens and for phones.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def evidence_charts(history: Sequence[MonitorEntry], threshold: float) -> Markup
 def _evidence_point(
     plane: Plane, place: tuple[int, float], entry: MonitorEntry, size: _Size
 ) -> Markup:
-    """Draw a point with its tooltip. If there are many updates, only alarms have a point."""
+    """Draw a point with its tooltip. If there are many updates, only alarms are drawn as points."""
     if plane.x[1] > size.most and not entry.alarm:
         return Markup("")
     x, y = plane.across(place[0]), plane.up(place[1])
@@ -97,7 +97,7 @@ def gap_charts(monitor: CalibrationMonitor, tolerance: float) -> Markup:
 
 
 def _period_mark(plane: Plane, period: PeriodGap, tolerance: float) -> Markup:
-    """Draw a point with its interval, in the color of alarms if no tolerated gap is in it."""
+    """Draw a point and its interval, in the alarm color if no tolerated gap is in the interval."""
     is_beyond = period.low > tolerance or period.high < -tolerance
     x = plane.across(period.place)
     ends = format_interval(period.low, period.high, signed=True)
@@ -112,15 +112,15 @@ def _period_mark(plane: Plane, period: PeriodGap, tolerance: float) -> Markup:
 
 
 def _plane(size: _Size, n_updates: int, y: tuple[float, float]) -> Plane:
-    """The area of a chart with half a step of space at both ends of the horizontal axis."""
+    """Return the area of a chart, with half a step of space at both ends of the horizontal axis."""
     x = (-0.5, max(n_updates, 1) - 0.5)
     return Plane(size.width, size.height, x, y, right=52.0, bottom=40.0)
 
 
 def _time_frame(plane: Plane, history: Sequence[MonitorEntry], title: str) -> Markup:
-    """Axes with round numbers, and with names of updates that have enough space.
+    """Draw axes with round numbers, and with as many names of updates as fit.
 
-    The names are wide, so they are below the lowest number of the other axis.
+    The names are wide, so they are drawn below the lowest number of the vertical axis.
     """
     names = [_short(entry.when) for entry in history]
     width = _LETTER * max(map(len, names), default=1) + 14

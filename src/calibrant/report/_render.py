@@ -20,7 +20,7 @@ def render(report: Report, path: str | os.PathLike[str]) -> None:
     ----------
     report : Report
     path : path
-        File to write. Its extension selects the format: .html, .md or .json.
+        File to write. The file extension determines the format: .html, .md or .json.
 
     See Also
     --------
@@ -31,7 +31,7 @@ def render(report: Report, path: str | os.PathLike[str]) -> None:
 
 
 def check_form(path: str | os.PathLike[str]) -> Callable[[Report], str]:
-    """Return the function that renders a report for a path, or raise for an unknown extension."""
+    """Return the function that renders a report, or raise if the extension is unknown."""
     forms: dict[str, Callable[[Report], str]] = {
         ".html": to_html,
         ".htm": to_html,

@@ -1,4 +1,4 @@
-"""The options of a report."""
+"""Options of a report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrant.selection import AutoCalibration
 
 
 class Request(NamedTuple):
-    """The options of a report: the calibrator, names for sentences, and settings."""
+    """Options of a report, such as the calibrator and the names in sentences."""
 
     calibrator: Any
     inputs: str
@@ -31,7 +31,7 @@ class Request(NamedTuple):
     """Whether the separate rows to fit on have weights."""
 
     def set_up(self, n_classes: int) -> Request:
-        """Return the options with a calibrator that is set up for these scores."""
+        """Return the options with the calibrator set up for these scores."""
         if self.is_fitted:
             return self
         return self._replace(calibrator=set_up(self.calibrator, self.inputs, n_classes))
@@ -48,7 +48,7 @@ def choose_calibrator(calibrator: Any, method: str | None) -> tuple[Any, str]:
 
 
 def check_model(model: Any, inputs: str, calibrator: Any, calibration: Any) -> None:
-    """Raise if ``model`` is not fitted, expects other inputs, or if options of a fit are passed."""
+    """Raise if ``model`` is not fitted or expects other inputs, or if fit options are passed."""
     if calibrator is not None or calibration is not None:
         raise ValueError(
             "model is a fitted calibrator, so calibrator and calibration do not apply. Pass only "

@@ -1,4 +1,4 @@
-"""The content of the section of a report about risk and coverage."""
+"""Content of the section on risk and coverage in a report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RISK_COLUMNS = ("Error rate of answers", "Answered before", "Answered after")
 
 @dataclass(frozen=True)
 class RiskCurve:
-    """Error rate of the most confident rows by share of rows, and upper bounds at some shares."""
+    """Error rates of the most confident rows by share of rows, and upper bounds at some shares."""
 
     coverage: tuple[float, ...]
     risk: tuple[float, ...]
@@ -23,9 +23,10 @@ class RiskCoverage:
     """Risk-coverage curves before and after calibration.
 
     The bounds of a curve hold jointly with probability ``level``. ``proved`` has a row per error
-    rate: the rate, and the shares of rows that `calibrant.decisions.SelectiveClassifier` answers at
-    this rate, before and after calibration. The shares of a column also hold jointly with
-    probability ``level``. After cross-fitting, ``guarantee_after`` is "heuristic".
+    rate. The row contains the rate, and the shares of rows that
+    `calibrant.decisions.SelectiveClassifier` answers with this guaranteed rate, before and after
+    calibration. The guarantees of a column also hold jointly with probability ``level``. After
+    cross-fitting, ``guarantee_after`` is "heuristic".
     """
 
     level: float

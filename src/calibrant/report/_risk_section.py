@@ -1,4 +1,4 @@
-"""The section of a report about risk and coverage: a chart and a table."""
+"""Section on risk and coverage in a report, with a chart and a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ higher than the others, because they are for few rows."""
 
 
 def risk_section(report: Report) -> Markup:
-    """Return the chart and the table, or the reason why there are none."""
+    """Return the chart and the table, or the reason why the section is empty."""
     curves, sentence = report.selective, risk_sentence(report)
     if curves is None:
         return tag("p", sentence)
@@ -54,7 +54,7 @@ def risk_svg(curves: RiskCoverage, label: str) -> Markup:
 
 
 def _height(curve: RiskCurve) -> float:
-    """Return the highest error rate or bound, without bounds for few rows."""
+    """Return the highest error rate or bound on the chart, except bounds for few rows."""
     pairs = zip(curve.bound_coverage, curve.bound, strict=True)
     bounds = [bound for coverage, bound in pairs if coverage >= _SHOWN_COVERAGE]
     return max(*curve.risk, *bounds, 0.01)

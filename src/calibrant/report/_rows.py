@@ -1,8 +1,8 @@
-"""Assign the rows of a report to folds, and draw rows at random.
+"""Assignment of the rows of a report to folds, and random selection of rows.
 
 Most numbers of a report are sums over all rows. Tests, debiased errors and the guarantee need the
-rows themselves. These methods use all rows if the rows are in memory, else some rows that are drawn
-at random.
+rows themselves. Such methods use all rows if the rows are in memory, and otherwise a random sample
+of the rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FoldOf = Callable[[ArraySample], IntArray]
 
 
 class Folds(NamedTuple):
-    """Folds that hold out every row once, with the weights of the rows."""
+    """Folds that hold out every row once."""
 
     plan: FoldPlan
     fold_of: FoldOf
@@ -37,7 +37,7 @@ class Folds(NamedTuple):
 class ReportRows(NamedTuple):
     """The rows of a report.
 
-    ``places`` are the numbers of the rows to draw, or None if all rows are in memory.
+    ``places`` are the indices of the rows to draw, or None if all rows are in memory.
     """
 
     sample: Sample
@@ -48,7 +48,7 @@ class ReportRows(NamedTuple):
         return ReportRows(self.sample.effective(), self.places)
 
     def cut_folds(self, cv: int, seed: int) -> Folds:
-        """Return folds by content if the rows are in memory, else by row number."""
+        """Return folds that depend on the content of rows, or on row numbers of chunked rows."""
         if self.places is None:
             folds = _folds_by_content(self.sample.rows("A report"), cv, seed)
         else:
@@ -61,14 +61,14 @@ class ReportRows(NamedTuple):
         return folds
 
     def gather(self) -> ArraySample:
-        """The drawn rows of a sample without weights."""
+        """Return the drawn rows of a sample without weights."""
         if self.places is None:
             return self.sample.rows("A report")
         return self.sample.take(self.places)
 
 
 def read_rows(sample: Sample, seed: int) -> ReportRows:
-    """Return the rows of a sample, with the rows to draw if it is read in chunks."""
+    """Return the rows of a sample. If the sample is read in chunks, select the rows to draw."""
     if sample.kept_rows(None) is None:  # the rows are in memory
         return ReportRows(sample.rows("A report"), None)  # raises for top scores
     n_rows, n_classes = sample.shape
@@ -102,12 +102,12 @@ def _folds_by_number(sample: Sample, cv: int) -> Folds:
 
 
 def first_fold(chunk: ArraySample) -> IntArray:
-    """The fold of rows that are all predicted by the same fit."""
+    """Return fold 0 for all rows, which the same fit predicts."""
     return np.zeros(chunk.shape[0], dtype=np.intp)
 
 
 class DrawnRows(NamedTuple):
-    """Rows in memory: probabilities before and after calibration, column codes, and weights."""
+    """Rows in memory, with probabilities before and after calibration, column codes and weights."""
 
     before: FloatArray
     after: FloatArray
@@ -116,7 +116,7 @@ class DrawnRows(NamedTuple):
 
     @property
     def both(self) -> tuple[FloatArray, FloatArray]:
-        """Probabilities before and after."""
+        """Probabilities before and after calibration."""
         return self.before, self.after
 
     @property
@@ -129,7 +129,7 @@ class DrawnRows(NamedTuple):
         return DrawnRows(*(column[rows] for column in self))
 
     def draw(self, n_rows: int, seed: int) -> DrawnRows:
-        """At most ``n_rows`` of the rows, drawn at random, in their order."""
+        """Return a random sample of at most ``n_rows`` rows, in their original order."""
         if len(self.y) <= n_rows:
             return self
         rows = np.random.default_rng(seed).choice(len(self.y), n_rows, replace=False)
@@ -146,7 +146,7 @@ def draw_rows(places: IntArray | None, chunk: ArraySample, rows: DrawnRows) -> l
 
 
 def join_drawn(chunks: Sequence[DrawnRows]) -> DrawnRows:
-    """The drawn rows of all chunks."""
+    """Return the drawn rows of all chunks."""
     if len(chunks) == 1:
         return chunks[0]
     return DrawnRows(*map(np.concatenate, zip(*chunks, strict=True)))

@@ -24,8 +24,9 @@ _LINE_POINTS = 200
 def risk_coverage_of(case: Case) -> RiskCoverage | None:
     """Return the curves before and after calibration, or None for weighted rows.
 
-    The bounds do not hold for weighted rows. After cross-fitting, the bounds are heuristic, because
-    the label of a row was used to fit the calibrators that predict other rows.
+    The upper bounds of the curves do not hold for weighted rows. After cross-fitting, the upper
+    bounds are heuristic, because the label of a row was used to fit the calibrators that predict
+    other rows.
     """
     rows = case.drawn
     if rows.sample_weight is not None:
@@ -40,8 +41,9 @@ def risk_coverage_of(case: Case) -> RiskCoverage | None:
 def _proved_shares(proba: FloatArray, y: IntArray, seed: int) -> list[float]:
     """Return the share of rows that `SelectiveClassifier` answers at each error rate.
 
-    Each rate gets an equal part of the error probability, so all rates hold jointly. These shares
-    are larger than the shares at the bounds of the curve, which hold jointly at 16 points.
+    Each rate gets an equal part of the error probability, so the guarantees of all rates hold
+    jointly. These shares are larger than the shares at which the bounds of the curve reach the
+    rates, because the bounds hold jointly at 16 points.
     """
     confidence, errors = proba.max(axis=1), (proba.argmax(axis=1) != y).astype(np.float64)
     delta = (1.0 - _LEVEL) / len(RISKS)
@@ -53,7 +55,7 @@ def _proved_shares(proba: FloatArray, y: IntArray, seed: int) -> list[float]:
 
 
 def _drawn(curve: RiskCoverageCurve) -> RiskCurve:
-    """Return the numbers of a curve. The line begins at the first bound."""
+    """Return the numbers of a curve, which begins at the first bound."""
     first = curve.coverage[0]
     coverage = np.linspace(first, 1.0, _LINE_POINTS)
     rows = coverage * curve.path.total

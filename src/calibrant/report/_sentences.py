@@ -1,4 +1,4 @@
-"""Sentences of a report: the verdict, the warnings, and the sentences of all formats."""
+"""Sentences of a report, which all formats contain, with the verdict and the warnings."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ _OVERCONFIDENT = 0.01
 def verdict(
     before: Evaluation, gap: Interval, gain: Gain, method: str, error_sentence: str = ""
 ) -> tuple[str, str]:
-    """Describe the effect of calibration as "good", "mixed" or "bad", and in sentences.
+    """Rate the effect of calibration as "good", "mixed" or "bad", and return sentences about it.
 
-    ``gap`` is confidence minus accuracy. ``error_sentence`` is about remaining or possible errors.
+    ``gap`` is confidence minus accuracy. ``error_sentence`` states remaining or possible errors.
     """
     sentences = [_state(before, gap), gain_sentence(gain, method), error_sentence]
     return gain.conclusion, " ".join(filter(None, sentences))
 
 
 def gain_sentence(gain: Gain, method: str) -> str:
-    """State the change of the log-loss of held-out rows, with its confidence interval."""
+    """State the change in log-loss on held-out rows, with its confidence interval."""
     change = f"from {format_number(gain.before)} to {format_number(gain.after)} on held-out rows"
     if gain.conclusion == "mixed":
         # Round small reductions, because 0.00001 nats would be shown in scientific notation.
@@ -72,10 +72,10 @@ def gain_sentence(gain: Gain, method: str) -> str:
 
 
 def remaining(gap: Interval, tests: Sequence[CheckRow], *, is_held_out: bool) -> tuple[bool, str]:
-    """Return whether miscalibration was detected after calibration, and a sentence about it.
+    """Return whether miscalibration was detected after calibration, and the result in a sentence.
 
-    ``gap`` is confidence minus accuracy after calibration. Tests count only for rows that no fit
-    has used, because tests after cross-fitting miss most remaining errors.
+    ``gap`` is confidence minus accuracy after calibration. Tests are used only if no fit has used
+    the rows, because tests after cross-fitting miss most remaining errors.
     """
     if is_beyond(gap):
         kind = "overconfident" if gap.estimate > 0 else "underconfident"
@@ -108,12 +108,12 @@ def possible_sentence(possible: PossibleError) -> str:
 
 
 def is_beyond(gap: Interval) -> bool:
-    """Return whether confidence minus accuracy is relevant and significant."""
+    """Return whether the difference between confidence and accuracy is relevant and significant."""
     return abs(gap.estimate) > _OVERCONFIDENT and not gap.low <= 0 <= gap.high
 
 
 def _state(before: Evaluation, gap: Interval) -> str:
-    """State overconfidence or underconfidence, if it is relevant and significant."""
+    """State overconfidence or underconfidence that is relevant and significant."""
     numbers = (
         f"mean confidence {format_percent(before.accuracy + gap.estimate)}, accuracy "
         f"{format_percent(before.accuracy)}"
@@ -134,7 +134,7 @@ def cautions(
     """Return the warnings of a report.
 
     ``class_weights`` are the numbers of calibration rows per class. ``shift`` is a pair of label
-    counts to compare.
+    counts that must have similar class frequencies.
     """
     warnings = [
         _missing_classes(class_weights, classes),
@@ -230,7 +230,7 @@ def reduction_sentence(report: Report) -> str:
 
 
 def diagram_sentence(report: Report) -> str:
-    """Describe the large diagram, for its caption."""
+    """Return the caption of the large diagram."""
     row = next(row for row in report.metrics if row.name == "conf_ece")
     before, after = format_number(row.before.value), format_number(row.after.value)
     return (
@@ -250,7 +250,7 @@ def headline_sentence(report: Report) -> str:
 
 
 def no_guarantee(report: Report) -> str:
-    """Explain why there is no guarantee."""
+    """Explain why the report has no guarantee."""
     return _WEIGHTED if report.is_weighted else NO_GUARANTEE
 
 
@@ -273,7 +273,7 @@ def decomposition_sentence(report: Report) -> str:
 
 
 def risk_sentence(report: Report) -> str:
-    """Describe the risk-coverage curves, or explain why there are none."""
+    """Describe the risk-coverage curves, or explain why the report has no curves."""
     curves = report.selective
     if curves is None:
         return "There are no bounds of the error rate, because they require rows without weights."

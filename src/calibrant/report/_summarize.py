@@ -1,7 +1,8 @@
 """Compute the content of a report from scores and labels.
 
-Rows in memory and chunked rows have the same pipeline. It fits calibrators, predicts held-out rows,
-sums over all rows, and draws rows for methods that need single rows. All rows in memory are drawn.
+Rows in memory and chunked rows are processed by the same pipeline. The pipeline fits calibrators,
+predicts held-out rows, sums over all rows, and draws rows for methods that need single rows. If the
+rows are in memory, all rows are drawn.
 """
 
 from __future__ import annotations
@@ -68,36 +69,36 @@ def summarize(
 ) -> Report:
     """Report the effect of calibration on a set of predictions.
 
-    Pass labels and scores, and write the result with ``report.save("report.html")``. All figures
-    are for held-out rows.
+    Pass labels and scores, and save the returned report with ``report.save("report.html")``. All
+    figures are for held-out rows.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     scores : array-like of shape (n, K)
-        Scores to evaluate. Chunked scores (`calibrant.io.open_scores`, dask arrays) are added up
-        and not kept, except for some rows that are drawn at random. The report states which figures
-        use all rows and which use drawn rows.
+        Scores to evaluate. Chunked scores (`calibrant.io.open_scores`, dask arrays) are not kept in
+        memory, except for a random sample of rows. The report states which figures use all rows,
+        and which figures use drawn rows.
     calibrator : unfitted calibrator, optional
         Calibrator to evaluate. The default is `AutoCalibration`.
     calibration : (scores, labels) or (scores, labels, weights), optional
-        Rows to fit on. By default, the calibrator is cross-fitted, so every row is evaluated with a
-        calibrator that was fitted on other rows.
+        Scores and labels on which the calibrator is fitted. By default, the calibrator is
+        cross-fitted, so every row is evaluated with a calibrator that was fitted on other rows.
     model : fitted calibrator, optional
         A fitted calibrator to evaluate, for example ``calibrant.load("model.json")``. Pass rows
         that this calibrator was not fitted on.
     inputs : {"proba", "logits", "log_proba"}
         Kind of the scores.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows, which are scaled to the effective number of rows (Kish). With
-        unequal weights, the report has no guarantee, no risk-coverage curves and no kernel test.
-        Accuracy, log-loss and Brier score then have no confidence intervals.
+        Weights of the rows, which are scaled to the effective number of rows (Kish). With unequal
+        weights, the report has no guarantee, no risk-coverage curves and no kernel test. Accuracy,
+        log-loss and Brier score have no confidence intervals in this case.
     classes : array-like of shape (K,), optional
         Labels of the score columns.
     method, name, command : str
         Name of the calibrator, name of the data, and the command that wrote the report. The default
-        name of a calibrator is its class.
+        name of a calibrator is the name of its class.
     cv : int
         Number of folds of cross-fitting.
     n_bins : int
@@ -110,7 +111,7 @@ def summarize(
         Groups to evaluate separately, as in ``evaluate(..., by=...)``. A `GroupCalibration` is
         fitted with these groups.
     min_rows : float
-        Groups with fewer rows are not shown.
+        Minimum number of rows per group. Smaller groups are not shown.
     rng : int, Generator or None
         Seed for folds, draws and resamples. None means 0, so reports are reproducible.
 
@@ -126,8 +127,8 @@ def summarize(
 
     Notes
     -----
-    A report requires ``cv + 1`` fits of the calibrator, ten fits of structured scaling for the
-    decomposition, and the resampling of tests.
+    A report computes ``cv + 1`` fits of the calibrator, ten fits of structured scaling for the
+    decomposition, and resamples for the tests.
 
     Examples
     --------
@@ -168,7 +169,7 @@ def _summarize(
     groups: tuple[str, ...],
     request: Request,
 ) -> Report:
-    """Compute the report of rows. Without training rows, the calibrator is cross-fitted."""
+    """Compute the report of rows. If ``training`` is None, the calibrator is cross-fitted."""
     rows = original.effective()
     training = None if training is None else training.effective()
     request = request.set_up(rows.sample.n_columns)
@@ -230,7 +231,10 @@ def _compose(
 
 
 def count_steps(n_folds: int) -> int:
-    """Number of steps of a report; ``n_folds`` is 0 if there are separate rows to fit on."""
+    """Return the number of progress steps of a report.
+
+    ``n_folds`` is 0 with separate training rows.
+    """
     return n_folds + 5  # one more fit, evaluation, guarantee, tests, measures
 
 
@@ -248,7 +252,7 @@ def _headline(findings: Findings) -> Headline:
 
 
 def _conclude(case: Case, tests: Sequence[CheckRow], floor: DetectableNote) -> dict[str, str]:
-    """The recommendation and the verdict of a report; see `Report`."""
+    """The recommendation and the verdict of a report, as in `Report`."""
     findings, method, gain = case.findings, case.request.method, case.findings.gain
     is_held_out = case.fits.is_held_out
     has_rest, sentence = remaining(findings.gaps[1], tests, is_held_out=is_held_out)

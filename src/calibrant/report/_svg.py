@@ -2,7 +2,7 @@
 
 Charts can be printed and need no JavaScript. The style sheet of the page sets colors and font
 sizes, so the same chart works in light and dark schemes, on phones and on paper. The viewBox of a
-chart is about as wide as a chart on the page. Margins have space for the larger text of phones.
+chart is about as wide as a chart on the page. Margins leave space for the larger text on phones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LETTER = 9.6
 
 @dataclass(frozen=True)
 class Plane:
-    """The area of a chart, with the coordinates of numbers.
+    """The area of a chart, which converts numbers to coordinates.
 
     ``x`` and ``y`` are the ranges of the axes, and the last four fields are margins.
     """
@@ -41,21 +41,21 @@ class Plane:
 
     @property
     def floor(self) -> float:
-        """The vertical coordinate of the horizontal axis."""
+        """Vertical coordinate of the horizontal axis."""
         return self.height - self.bottom
 
     @property
     def end(self) -> float:
-        """The horizontal coordinate of the right edge."""
+        """Horizontal coordinate of the right edge."""
         return self.width - self.right
 
     def across(self, value: float) -> float:
-        """The horizontal coordinate of a number."""
+        """Return the horizontal coordinate of a number."""
         low, high = self.x
         return self.left + (value - low) / (high - low) * (self.end - self.left)
 
     def up(self, value: float) -> float:
-        """The vertical coordinate of a number."""
+        """Return the vertical coordinate of a number."""
         low, high = self.y
         return self.floor - (value - low) / (high - low) * (self.floor - self.top)
 
@@ -74,9 +74,11 @@ def frame(
     rows: Sequence[tuple[float, str]] | None = None,
     drop: float = 17.0,
 ) -> Markup:
-    """Draw grid, tick labels and titles of the axes. Ticks are pairs of a number and its text.
+    """Draw the grid, the tick labels and the titles of the axes.
 
-    ``drop`` is the distance of the labels below the horizontal axis.
+    Each tick is a pair of a number and its text.
+
+    ``drop`` is the distance between the horizontal axis and its labels.
     """
     columns = named_ticks(*plane.x) if columns is None else columns
     rows = named_ticks(*plane.y) if rows is None else rows
@@ -100,7 +102,7 @@ def frame(
 
 
 def text(x: float, y: float, content: str, anchor: str | None = None, **more: str) -> Markup:
-    """Draw a text that starts at a point, or has its "middle" or "end" there (``anchor``)."""
+    """Draw a text at a point, which is the "start", "middle" or "end" of the text (``anchor``)."""
     if more:
         return tag("text", content, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, **more)
     side = f' text-anchor="{anchor}"' if anchor else ""
@@ -120,14 +122,14 @@ def band(
     high: Sequence[float],
     kind: str = "band",
 ) -> Markup:
-    """The area between two lines."""
+    """Draw the area between two lines."""
     upper = list(zip(x, high, strict=True))
     lower = list(zip(x, low, strict=True))
     return line(plane, [*upper, *reversed(lower)], kind)
 
 
 def point(x: float, y: float, radius: float, kind: str) -> Markup:
-    """The marker of a series: a diamond before calibration, and otherwise a circle."""
+    """Draw the marker of a series, which is a diamond before calibration and a circle otherwise."""
     if kind.startswith("before"):
         r = 1.15 * radius  # a diamond of this size has about the area of the circle
         path = f"M{x - r:.1f} {y:.1f}l{r:.1f} {-r:.1f} {r:.1f} {r:.1f} {-r:.1f} {r:.1f}Z"
@@ -138,7 +140,7 @@ def point(x: float, y: float, radius: float, kind: str) -> Markup:
 def rectangle(
     plane: Plane, x: tuple[float, float], y: tuple[float, float], kind: str, title: str = ""
 ) -> Markup:
-    """A bar between two numbers on each axis, with its tooltip."""
+    """Draw a bar between two numbers on each axis, with a tooltip."""
     left, right = sorted(map(plane.across, x))
     top, bottom = sorted(map(plane.up, y))
     tooltip = tag("title", title) if title else ""
@@ -149,7 +151,7 @@ def rectangle(
 
 
 def legend(plane: Plane, entries: Sequence[tuple[str, str]]) -> Markup:
-    """Draw marks and names in a line above the chart. The kind of a mark is its CSS class."""
+    """Draw a legend of marks and names above the chart. The kind of a mark is its CSS class."""
     parts, x, y = [], plane.left + 6, 14.0
     for kind, name in entries:
         parts.append(_legend_mark(x, y, kind))
@@ -168,12 +170,12 @@ def _legend_mark(x: float, y: float, kind: str) -> Markup:
 
 
 def named_ticks(low: float, high: float, n_ticks: int = 5) -> list[tuple[float, str]]:
-    """Round numbers between ``low`` and ``high`` with their texts."""
+    """Return round numbers between ``low`` and ``high``, with their texts."""
     return [(value, tick_text(value)) for value in ticks(low, high, n_ticks)]
 
 
 def tick_text(value: float) -> str:
-    """Return the text of a number at an axis. Large numbers are abbreviated.
+    """Return the tick label of a number. Large numbers are abbreviated.
 
     Examples
     --------
@@ -199,7 +201,7 @@ def ticks(low: float, high: float, n_ticks: int = 5) -> list[float]:
 
 
 def _round_up(value: float) -> float:
-    """Round up to 1, 2, 2.5 or 5 times a power of ten."""
+    """Round a number up to 1, 2, 2.5 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(step for step in _STEPS if step * power >= value * (1 - 1e-9)) * power
 

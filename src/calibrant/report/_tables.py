@@ -1,4 +1,4 @@
-"""The tables of a report as HTML, some with a small chart in each row."""
+"""Tables of a report as HTML, some of which have a small chart in each row."""
 
 from __future__ import annotations
 
@@ -48,11 +48,13 @@ def table(
     chart: Markup | None = None,
     kind: str | None = None,
 ) -> Markup:
-    """Return a table with sortable columns. The first column has text, the others have numbers.
+    """Return a table with sortable columns.
 
-    ``note`` is the label of a last column of sentences. ``chart`` is the label of a second column,
-    which has charts. Column labels have a tooltip. Phones show the label of a cell next to its
-    value.
+    The first column contains text, and the other columns contain numbers.
+
+    ``note`` is the label of an optional last column of sentences. ``chart`` is the label of an
+    optional second column of charts. Column labels have a tooltip. Phones show the column label
+    next to the value of each cell.
     """
     kinds = ["text", *["number"] * (len(titles) - 1), *(["note"] if note else [])]
     heads = [
@@ -71,14 +73,14 @@ def table(
 
 
 def scrolled(content: Markup, *, tall: bool = False) -> Markup:
-    """Return a wide table in a box that scrolls, with a hint to scroll."""
+    """Return a wide table in a scrollable box, with a hint to scroll."""
     box = tag("div", content, class_="scroll tall" if tall else "scroll", tabindex=0)
     hint = tag("p", "Scroll the table to see all columns.", class_="scroll-hint")
     return joined([hint, box])
 
 
 def folded(title: str, *content: object) -> Markup:
-    """Content that is shown after a click."""
+    """Return content that is hidden until a click on its title."""
     return tag("details", tag("summary", title), *content)
 
 
@@ -88,14 +90,14 @@ def _column_head(title: str, kind: str) -> Markup:
 
 
 def head(text: str, tooltip: str = "") -> Markup:
-    """The first cell of a row."""
+    """Return the first cell of a row."""
     return tag("th", text, scope="row", title=tooltip or None)
 
 
 def number(
     value: float | None, show: Callable[[float], str] = format_number, label: str | None = None
 ) -> Markup:
-    """A cell with a number, by which the column is sorted."""
+    """Return a cell with a number, by which the column is sorted."""
     name = f' data-label="{label}"' if label else ""
     if value is None:
         return Markup(f'<td class="number" data-value=""{name}>-</td>')
@@ -110,7 +112,7 @@ def count_text(count: float) -> str:
 
 
 def curve_table(diagram: Reliability) -> Markup:
-    """The bins of a reliability diagram."""
+    """Return the bins of a reliability diagram."""
     rows = [
         [head(when), *map(number, cells), number(count, count_text)]
         for when, curve in (("before", diagram.before), ("after", diagram.after))
@@ -120,9 +122,9 @@ def curve_table(diagram: Reliability) -> Markup:
 
 
 def metric_tables(rows: Sequence[MetricRow], effect: str) -> Markup:
-    """Return the tables of measures, each with a dot and an interval before and after.
+    """Return the tables of metrics, with charts of the values before and after calibration.
 
-    Six measures are shown, and the others are folded.
+    Six metrics are visible, and the other metrics are collapsed.
     """
     cells = [_metric_cells(row, effect) for row in rows]
     *titles, note = METRIC_COLUMNS
@@ -161,7 +163,7 @@ def _estimate(estimate: Estimate, kind: str, label: str) -> Markup:
 
 
 def change(row: MetricRow, effect: str) -> str:
-    """Return "better" or "worse" for a significant change, and otherwise an empty text."""
+    """Return "better" or "worse" for a significant change, and otherwise an empty string."""
     # The paired interval of the change has more power than a comparison of two intervals.
     if row.name == "log_loss":
         return {"good": "better", "bad": "worse"}.get(effect, "")
@@ -179,7 +181,10 @@ def _apart(before: Estimate, after: Estimate) -> tuple[bool, bool]:
 
 
 def class_table(report: Report) -> Markup:
-    """Return the calibration errors of each class. Large errors come first for many classes."""
+    """Return the calibration errors of each class.
+
+    If there are many classes, the largest errors come first.
+    """
     rows = [
         [
             head(row.name),
@@ -200,7 +205,7 @@ def _ordered(report: Report) -> Sequence[ClassRow]:
 
 
 def checks_table(report: Report) -> Markup:
-    """The tests with statistics and p-values."""
+    """Return the table of tests with their statistics and p-values."""
     *titles, note = TEST_COLUMNS
     rows = [
         [
@@ -226,7 +231,7 @@ def checks_table(report: Report) -> Markup:
 
 
 def guarantee_tables(note: GuaranteeNote) -> Markup:
-    """Return tables with bounds of the true frequency as bars, in the order of the classes."""
+    """Return tables in which bars show bounds of the true frequency, in order of the classes."""
     rows = [
         [
             head(name),
@@ -256,7 +261,7 @@ def guarantee_tables(note: GuaranteeNote) -> Markup:
 
 
 def plain_table(content: Any) -> Markup:
-    """A table of groups or of fitted parameters under its title."""
+    """Return a table of groups or of fitted parameters, with its title."""
     rows = [list(map(_cell, row)) for row in content.rows]
     return joined(
         [
@@ -267,7 +272,10 @@ def plain_table(content: Any) -> Markup:
 
 
 def parameter_table(content: Any) -> Markup:
-    """Return a folded table of fitted parameters. Cells of a matrix are shaded by their value."""
+    """Return a collapsed table of fitted parameters.
+
+    Cells of a matrix are shaded by their value.
+    """
     sizes = [abs(v) for row in content.rows for v in row if isinstance(v, float)]
     is_matrix = len(content.header) > 3
     most = max(sizes, default=0.0) if is_matrix else 0.0

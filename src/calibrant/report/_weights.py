@@ -1,4 +1,4 @@
-"""Weights of a report, which are scaled to the effective number of rows."""
+"""Row weights of a report, which are scaled to the effective number of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Combine and compare calibrators: stacking, averages over folds, and cross-validation."""
+"""Combine and compare calibrators by stacking, averages over folds, and cross-validation."""
 
 from calibrant.inference import Gain
 from calibrant.selection._auto import AutoCalibration

@@ -1,4 +1,4 @@
-"""Calibration without choosing a method: a stacked ensemble of calibrators."""
+"""Stacked ensemble of calibrators, which needs no choice of a method."""
 
 from __future__ import annotations
 
@@ -50,28 +50,28 @@ __all__ = ["AutoCalibration"]
 class AutoCalibration(Calibrator):
     r"""Combine several calibrators by stacking, which rarely increases the log-loss.
 
-    Use `AutoCalibration` if you do not want to choose a method. It works with 30 or more
-    calibration rows, for two classes or a thousand. The result is a weighted average of the
-    calibrated probabilities.
+    Use `AutoCalibration` if you do not want to choose a method. `AutoCalibration` works with 30 or
+    more calibration rows, for two classes as well as for a thousand classes. The result is a
+    weighted average of the calibrated probabilities.
 
-    The identity and the averaged temperature are combined in proportion to their out-of-fold
-    likelihoods. The weights of this combination and of the other calibrators maximize the
-    out-of-fold log-likelihood, minus one standard error of the gain over the combination. Two
-    pseudo-observations favor the combination. From 300 rows on, the ensemble has one more member.
-    This member averages the calibrators that do not calibrate the confidence themselves, and
-    calibrates the confidence of the average by a spline. The weight of this member follows the same
-    rule.
+    First, the identity and the averaged temperature are combined in proportion to their out-of-fold
+    likelihoods. The weights of this combination and of the other calibrators then maximize a
+    penalized out-of-fold log-likelihood. The penalty is one standard error of the gain over the
+    combination. Two pseudo-observations favor the combination. With at least 300 rows, the ensemble
+    has one more member. This member averages the calibrators that do not calibrate the confidence
+    themselves, and calibrates the confidence of the average by a spline. The weight of this member
+    is found in the same way.
 
     Parameters
     ----------
     candidates : dict of name -> calibrator, or list of calibrators or of their names, optional
         Calibrators to combine. The identity and the uniform forecast are always added. See Notes
-        for the default.
+        for the default candidates.
     cv : int, splitter or iterable of (train, test) rows, optional
-        By default, there are 5 folds, or 20 for fewer than 100 rows. With ``fit(X, y,
-        groups=...)``, rows of a group stay in one fold.
+        Folds. By default, there are 5 folds, or 20 folds for fewer than 100 rows. With
+        ``fit(X, y, groups=...)``, rows of a group stay in one fold.
     random_state : int, optional
-        Seed for the folds. None means 0, so a second fit gives the same result.
+        Seed for the folds. None means 0, so repeated fits give the same result.
     n_jobs : int, optional
         Number of folds that are fitted in parallel.
     progress : bool, default False
@@ -88,22 +88,22 @@ class AutoCalibration(Calibrator):
     Attributes
     ----------
     names_ : tuple of str
-        The members: "identity", the candidates, "uniform".
+        Names of the members: "identity", the candidates and "uniform".
     left_out_ : tuple of str
         Candidates that were not fitted because of ``time_budget``.
     weights_ : array of shape (n_members,)
-        The weight of each member, including its weight inside the corrected average. The weights
-        sum to one.
+        The weight of each member, including its weight inside the corrected average (see Notes).
+        The weights sum to one.
     top_ : MulticlassToBinary or None
-        The calibrator of the confidence (the highest probability) of the average of the members,
-        if the corrected average has a weight.
+        The calibrator of the confidence (highest probability) of the corrected average, or None if
+        the corrected average has no weight.
     top_weights_ : array of shape (n_members,)
         The part of ``weights_`` from the corrected average.
     members_ : dict of name -> fitted calibrator
         The members with a positive weight, without the uniform forecast.
     gain_ : Gain
-        Cross-fitted reduction of the log-loss compared with the uncalibrated scores, with its 95%
-        interval. The weights are also cross-fitted.
+        Cross-fitted reduction in log-loss compared with the uncalibrated scores, with its 95%
+        confidence interval. The weights are also cross-fitted.
     losses_ : array of shape (n_members,)
         Cross-fitted log-loss of each member.
 
@@ -115,38 +115,39 @@ class AutoCalibration(Calibrator):
 
     Notes
     -----
-    Let :math:`P_{ij}` be the probability that member j, fitted without the fold of row i, gives to
-    the true class of row i, and :math:`c_i` the weight of the row. Member 0 is the combination of
-    the identity and `BayesianTemperatureScaling`. The share of each of these two is proportional to
-    :math:`\exp(L - S \min(1, n / K))`, with its total log-likelihood L and the standard error S of
-    its total gain over the identity. The weights maximize
+    Member j, fitted without the fold of row i, predicts the probability :math:`P_{ij}` for the true
+    class of row i. Let :math:`c_i` be the weight of row i. Member 0 is the combination of the
+    identity and `BayesianTemperatureScaling`. The share of each of these two calibrators is
+    proportional to :math:`\exp(L - S \min(1, n / K))`. Here, L is the total log-likelihood of the
+    calibrator, and S is the standard error of its total gain over the identity. The weights
+    maximize
 
     .. math:: \sum_i c_i \log (P w)_i + 2 \log w_0 - \sqrt{\sum_i c_i (g_i - \bar g)^2}, \quad
         g_i = \log \frac{(P w)_i}{P_{i0}}.
 
     The first term is stacking with the log-loss (Wolpert 1992; Breiman 1996; van der Laan, Polley &
     Hubbard 2007). The second term is a Dirichlet prior. This prior keeps some weight on members
-    with few parameters, which limits the loss of a surprising label. The third term is
-    sample variance penalization (Maurer & Pontil 2009). The problem is concave if all :math:`c_i
-    \ge 1`.
+    with few parameters, which limits the log-loss of a row with an unexpected label. The third term
+    is sample variance penalization (Maurer & Pontil 2009). The problem is concave if all
+    :math:`c_i \ge 1`.
 
-    An average of calibrated probabilities is not calibrated, so the weights are found twice. The
-    first weights v are those of the members that do not calibrate the confidence. A spline h
+    An average of calibrated probabilities is not calibrated, so the weights are computed twice. The
+    first weights v are computed for the members that do not calibrate the confidence. A spline h
     (`SplineCalibration`) of the confidence of the average :math:`\sum_j v_j\, g_j(p)` is fitted to
-    its out-of-fold predictions. The probabilities of the other classes are rescaled. The splines of
-    the other folds determine the out-of-fold likelihoods of this corrected average, which are one
-    more column of P. The result is :math:`\sum_j w_j\, g_j(p) + w_h\, h(\sum_j v_j\, g_j(p))` with
-    the second weights w.
+    its out-of-fold predictions. The probabilities of the other classes are rescaled. The corrected
+    average has out-of-fold likelihoods from splines that are fitted to the other folds. These
+    likelihoods are one more column of P. The result is
+    :math:`\sum_j w_j\, g_j(p) + w_h\, h(\sum_j v_j\, g_j(p))` with the second weights w.
 
     The default candidates are `BayesianTemperatureScaling`, `StructuredScaling` ("vector"), and
     smoothed isotonic regression of the confidence. With at least one row per class and at most 300
     classes, smoothed isotonic regression per class and `StructuredScaling` ("matrix") are added.
     `DirichletCalibration` with ``lam=1e-4`` also needs 50 rows and at most 20 classes. The two
-    matrix methods need :math:`n K^2 \le 2^{30}`. The limits on K only bound the run time.
+    matrix methods need :math:`n K^2 \le 2^{30}`. The limits on K only limit the run time.
 
-    The cost is one fit of each candidate per fold, and another fit of each member with a positive
-    weight. From :math:`n K = 2^{21}` on, a single fold is held out, unless ``cv`` is a splitter. A
-    single row gives the identity.
+    Each candidate is fitted once per fold, and each member with a positive weight is fitted once
+    more. If :math:`n K \ge 2^{21}`, a single fold is held out, unless ``cv`` is a splitter. With a
+    single row, the result is the identity.
 
     References
     ----------
@@ -267,7 +268,7 @@ class AutoCalibration(Calibrator):
         return {}
 
     def _weigh(self, members: Mapping[str, Any], plan: FoldPlan, sample: Sample) -> FoldFits:
-        """Find the weights, and return the fits of the folds."""
+        """Compute the weights, and return the fits of the folds."""
         effort = Effort(self.n_jobs, self.progress, self.time_budget)
         fits = fit_members(members, plan, self.inputs, effort)
         self.names_ = (*fits, "uniform")
@@ -289,13 +290,13 @@ class AutoCalibration(Calibrator):
     def _weigh_with_correction(
         self, rows: OutOfFold, is_plain: BoolArray, fits: FoldFits, plan: FoldPlan
     ) -> OutOfFold:
-        """Find the weights with the corrected ensemble as one more member.
+        """Compute the weights with the corrected ensemble as one more member.
 
         Return the out-of-fold likelihoods of all members, including the corrected ensemble.
 
         The corrected ensemble consists of the plain members with a calibrated confidence.
-        Calibrators of the confidence are not plain, because their probabilities are corrected
-        already.
+        Calibrators of the confidence are not plain members, because their confidence is already
+        calibrated.
         """
         first = np.zeros(len(is_plain))
         first[is_plain] = stack_weights(rows.select(is_plain))

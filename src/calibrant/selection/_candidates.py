@@ -1,4 +1,4 @@
-"""The candidates that `AutoCalibration` combines."""
+"""Candidates that `AutoCalibration` combines."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def calibrates_confidence(candidate: Any) -> bool:
 
 
 def named_candidates(candidates: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """Return candidates by name. Candidates in a list are named after their class."""
+    """Return a dict of candidates by name. Candidates in a list are named after their class."""
     chosen = by_name(candidates)
     reserved = sorted({"identity", "uniform"} & set(chosen))
     if reserved:

@@ -71,10 +71,10 @@ def compare(
 ) -> Comparison:
     """Compare calibrators on one or several data sets by cross-validation.
 
-    Every row is predicted by calibrators that were fitted on other rows. Methods that
-    cross-validate themselves (the weights of `AutoCalibration`, the penalty of
-    `DirichletCalibration`) do so within the training rows (nested cross-validation), so the cost of
-    this choice is included.
+    Every row is predicted by calibrators that were fitted on other rows. Some methods use
+    cross-validation themselves, for example to choose the penalty of `DirichletCalibration`. Such
+    methods use only the training rows (nested cross-validation), so the results account for this
+    choice.
 
     Parameters
     ----------
@@ -83,20 +83,21 @@ def compare(
     scores : array-like of shape (n, K), or dict of name -> scores
         Predicted scores. A dict contains one array per data set. Chunked scores
         (`calibrant.io.open_scores`, dask arrays) are read once per pass. Chunked scores are
-        assigned to folds in runs of 60 rows. Metrics and methods that need all rows in memory are
-        not available (Gaussian processes, `CanonicalBinning`).
+        assigned to folds in blocks of 60 consecutive rows. Metrics and methods that need all rows
+        in memory are not available (Gaussian processes, `CanonicalBinning`).
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores.
     methods : list of names or calibrators, or dict of name -> either, optional
         Calibrators to compare. A name ("temperature", "structured-matrix", "auto", ...) is passed
-        to `calibrant.method`. By default temperature, structured vector and matrix scaling,
-        isotonic calibration and auto. "uncalibrated" is always added.
+        to `calibrant.method`. The default methods are temperature scaling, structured vector and
+        matrix scaling, isotonic calibration and auto. The method "uncalibrated" is always added.
     cv : int, splitter or iterable of (train, test) rows, default 5
         Folds.
     metrics : list of names or functions, or dict of name -> either, optional
-        Names are those of `calibrant.metrics`: "log_loss", "brier_score", "accuracy", "conf_ece",
-        "cw_ece", "tl_ece", "ks", ... Your own functions receive column codes and probabilities.
-        Lower is better, unless you pass a `calibrant.metrics.Metric`.
+        Metrics to compute. Names refer to `calibrant.metrics`, such as "log_loss", "brier_score",
+        "accuracy", "conf_ece", "cw_ece", "tl_ece", "ks", ... Functions receive column codes and
+        probabilities. Lower values of a function must be better. If higher values are better, pass
+        a `calibrant.metrics.Metric`.
     sample_weight : array-like of shape (n,), or dict of name -> weights, optional
         Row weights.
     classes : array-like of labels, optional
@@ -106,42 +107,44 @@ def compare(
     n_jobs : int, optional
         Number of fits that run in parallel.
     progress : bool, default False
-        Whether to show a progress bar on a terminal. Needs the package rich.
+        Whether to show a progress bar on a terminal. The progress bar needs the package rich.
     groups : array-like of shape (n,), or dict of name -> array, optional
-        Group of each row, for example the patient. Rows of a group are in the same fold, also in
-        the inner folds of a method. Intervals still treat rows as independent.
+        Group of each row, for example the patient. Rows of a group are in the same fold, including
+        the inner folds of a method. Confidence intervals still treat rows as independent.
     by : array-like of shape (n,), dict or data frame, optional
-        Also compare the methods within each group of rows. Calibrators are fitted on rows of all
-        groups. The result is the attribute ``by_group``.
+        Groups of rows within which the methods are also compared. Calibrators are fitted on rows of
+        all groups. The results are in the attribute ``by_group``.
     rng : int, Generator or None
         Seed or generator of the folds. None means 0.
 
     Returns
     -------
     Comparison
-        ``str()`` is a table. ``difference("a", "b")`` compares two methods.
+        ``str()`` returns a table. ``difference("a", "b")`` compares two methods.
 
     See Also
     --------
     compare_models : Compare the probabilities of several models on the same rows.
     AutoCalibration : Combine several calibrators.
-    calibrant.inference.calibration_gain : Improvement by the best calibrator.
+    calibrant.inference.calibration_gain : Estimate the improvement by the best calibrator.
 
     Notes
     -----
-    Metrics are computed once on the held-out rows of all folds. The calibration error of the few
-    rows of a fold is mostly sampling noise, so a mean over folds would be too large.
+    Metrics are computed once on the held-out rows of all folds. A fold has few rows, so its
+    calibration error is mostly sampling noise. The mean calibration error over folds would
+    therefore be too large.
 
-    Intervals of gains are the asymptotic "nadeau-bengio" intervals of `Gain`, which estimate the
-    improvement by a calibrator fitted on as many rows. `calibration_gain` estimates the improvement
-    by the best calibrator instead. Ranks, Friedman's test and critical differences are over data
-    sets. Do not choose a method by its ECE, because the ECE rewards coarse predictions.
+    Confidence intervals of gains are the asymptotic "nadeau-bengio" intervals of `Gain`. These
+    intervals are for the improvement by a calibrator that is fitted on as many rows.
+    `calibration_gain` estimates the improvement by the best calibrator instead. Ranks, Friedman's
+    test and critical differences compare methods over data sets. Do not choose a method by its ECE,
+    because the ECE rewards coarse predictions.
 
-    The best of several methods looks better than it is, especially with few rows. For example,
-    eleven methods were compared on 50 rows of a calibrated model. The best method seemed to reduce
-    the log-loss by 0.008, but increased the log-loss by 0.030 on new rows. With 200 rows, the
-    numbers are 0.002 and 0.016. Evaluate the best method on other rows, or use `AutoCalibration`,
-    whose gain is cross-fitted.
+    The results of the best of several methods are optimistic, especially with few rows. For
+    example, eleven methods were compared on 50 rows of a calibrated model. The best method seemed
+    to reduce the log-loss by 0.008, but increased the log-loss by 0.030 on new rows. With 200 rows,
+    the numbers are 0.002 and 0.016. Evaluate the best method on other rows, or use
+    `AutoCalibration`, whose gain is cross-fitted.
 
     References
     ----------
@@ -198,7 +201,7 @@ def _evaluate_runs(
 
 
 class Result(NamedTuple):
-    """Results on one data set, or on a group of its rows."""
+    """Results on one data set, or on one group of its rows."""
 
     values: FloatArray
     """The metrics of all held-out rows, (n_methods, n_metrics)."""
@@ -350,7 +353,7 @@ def _as_samples(
 
 
 def _per_set(values: Any, scores: Any, name: str) -> Mapping[str, Any]:
-    """Return the values of each data set, or of the only one."""
+    """Return a dict with the values of each data set."""
     if not isinstance(scores, Mapping):
         return {"data": values}
     if values is not None and not isinstance(values, Mapping):
@@ -368,7 +371,7 @@ def _as_methods(methods: Any) -> dict[str, Any]:
 
 
 def as_metrics(metrics: Any) -> dict[str, Metric]:
-    """Return metrics by their names in the table of a comparison."""
+    """Return metrics by their labels in the table of a comparison."""
     if isinstance(metrics, Mapping):
         return {name: as_metric(metric) for name, metric in metrics.items()}
     listed = _DEFAULT_METRICS if metrics is None else metrics

@@ -46,24 +46,26 @@ class Comparison(ShortRepr):
     mean : array of shape (n_datasets, n_methods, n_metrics)
         Metrics of all held-out rows.
     spread : array of shape (n_datasets, n_methods, n_metrics)
-        Standard deviation over folds of metrics that are means over rows, or NaN for other metrics.
+        Standard deviation of the metrics over folds. The value is NaN for metrics that are not
+        means over rows.
     ranks : array of shape (n_datasets, n_methods, n_metrics)
-        Ranks of the methods. 1 is best, and ties share their average rank.
+        Ranks of the methods. Rank 1 is best, and tied methods get their average rank.
     gains : dict of (dataset, method, score) -> Gain
         Paired gains over the first method in log-loss and Brier score.
     friedman : dict of metric -> FriedmanResult
-        Friedman's test of each metric, if there are several data sets.
+        Friedman's test for each metric, if there are several data sets.
     critical_difference : float or None
-        Critical difference of average ranks for all pairs (Nemenyi, 5%), if there are several data
-        sets.
+        Critical difference of average ranks for all pairs of methods (Nemenyi, 5%), if there are
+        several data sets.
     greater_is_better : frozenset of str
         Metrics for which higher values are better.
     differences : dict of (dataset, method, other, score) -> Gain
         Gain of each method over each other method, see `difference`.
     notes : tuple of str
-        How fits to chunked data differ from fits to rows in memory.
+        Sentences about differences between fits to chunked data and fits to rows in memory.
     by_group : Comparison or None
-        The comparison within each group, if groups were passed. Its ``datasets`` are the groups.
+        The comparison within each group, if ``by`` was passed. The attribute ``datasets`` of this
+        comparison contains the groups.
 
     See Also
     --------
@@ -94,8 +96,9 @@ class Comparison(ShortRepr):
     def best(self) -> str:
         """Method with the best average rank in the first metric.
 
-        Ties go to the first method. The method was chosen on these rows, so its results are
-        slightly optimistic. Use `difference` to test whether it is better than another method.
+        If methods tie, the first of these methods is returned. The method was chosen on these rows,
+        so its results are slightly optimistic. Use `difference` to test whether the method is
+        better than another method.
         """
         return self.methods[int(self.ranks[:, :, 0].mean(axis=0).argmin())]
 
@@ -111,12 +114,12 @@ class Comparison(ShortRepr):
         score : {"log_loss", "brier_score"}, default "log_loss"
             The proper score.
         dataset : str, optional
-            Name of the data set, by default the first.
+            Name of the data set. By default, the first data set.
 
         Returns
         -------
         Gain
-            Positive if ``method`` has the lower score.
+            Paired gain, which is positive if ``method`` has the lower score.
         """
         name = self.datasets[0] if dataset is None else dataset
         for value, valid, kind in (
@@ -130,7 +133,7 @@ class Comparison(ShortRepr):
         return self.differences[name, method, other, score]
 
     def to_frame(self) -> Any:
-        """Return a pandas frame with one row per data set and method."""
+        """Return a pandas DataFrame with one row per data set and method."""
         import pandas
 
         return pandas.DataFrame(list(self._records())).set_index(["dataset", "method"])
@@ -149,7 +152,7 @@ class Comparison(ShortRepr):
         }
 
     def to_markdown(self, digits: int = 3) -> str:
-        """Return Markdown tables per data set and group, and average ranks of several data sets.
+        """Return Markdown tables per data set and group, and of average ranks over data sets.
 
         ``digits`` is the number of significant digits.
         """

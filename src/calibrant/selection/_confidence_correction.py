@@ -1,4 +1,4 @@
-"""A member of a stacked ensemble that averages the others and calibrates the confidence."""
+"""Member of a stacked ensemble that averages other members and calibrates the confidence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EnsembleRows(NamedTuple):
     group: IntArray
 
     def claim(self, rows: BoolArray | slice = slice(None)) -> Claim:
-        """Return the binary problem "the predicted class is correct" for some of the rows."""
+        """Return the binary problem "the predicted class is correct" for the given rows."""
         is_correct = (self.top == self.y)[rows].astype(np.float64)
         return Claim(0, slice(None), self.confidence[rows], is_correct, self.weight[rows])
 
@@ -90,7 +90,7 @@ def fit_correction(rows: EnsembleRows, n_classes: int) -> MulticlassToBinary:
 
 
 def corrected_likelihood(rows: EnsembleRows, n_classes: int) -> FloatArray:
-    """Probability of the true class after a correction that was fitted on the other groups.
+    """Return the probabilities of the true classes after corrections fitted on other groups.
 
     The correction rescales the probabilities of the other classes by a common factor.
     """

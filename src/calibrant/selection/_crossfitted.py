@@ -1,4 +1,4 @@
-"""Average of a calibrator over folds."""
+"""Average of the fits of a calibrator over folds."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class CrossFitted(Calibrator):
 
     Each calibrator :math:`g_{-j}` is fitted without fold j. The average has a slightly lower
     log-loss than one fit on all rows if the fits vary from sample to sample. Kull et al. (2019)
-    report all their results in this way.
+    report all results for such averages.
 
     Parameters
     ----------
     calibrator : calibrator or str
-        The calibrator, or its name, which is cloned for each fold. With more than two classes, a
-        binary calibrator becomes ``MulticlassToBinary(calibrator, notion="class-wise",
-        normalize=True)``.
+        The calibrator or its name. The calibrator is cloned for each fold. With more than two
+        classes, a binary calibrator becomes
+        ``MulticlassToBinary(calibrator, notion="class-wise", normalize=True)``.
     cv : int, splitter or iterable of (train, test) rows
         An integer assigns rows to folds at random, independent of their order. A weight of 2 is
-        equivalent to duplicating the row. With ``fit(X, y, groups=...)``, a group stays in one
-        fold.
+        equivalent to duplicating the row. With ``fit(X, y, groups=...)``, rows of a group stay in
+        one fold.
     random_state : int, optional
         Seed for the folds. None means 0, so a second fit gives the same result.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
@@ -52,8 +52,9 @@ class CrossFitted(Calibrator):
 
     Notes
     -----
-    The cost is J fits and J predictions. A single row has no folds, so one calibrator is fitted to
-    it. Row number i of chunked data, such as dask arrays, is in fold i mod cv.
+    With J folds, a fit consists of J fits of the calibrator, and a prediction consists of J
+    predictions. A single row has no folds, so one calibrator is fitted to the row. Row number i of
+    chunked data, such as dask arrays, is in fold i mod cv.
 
     References
     ----------
@@ -133,8 +134,8 @@ class CrossFitted(Calibrator):
 
     @property
     def check_exceptions(self) -> Mapping[str, str]:
-        """Exceptions of the calibrator.
+        """Checks that the calibrator does not pass, with the reasons.
 
-        For a calibrator that counts rows, integer weights duplicate the rows.
+        If the calibrator counts rows, rows with integer weights are duplicated.
         """
         return getattr(as_calibrator(self.calibrator), "check_exceptions", {})

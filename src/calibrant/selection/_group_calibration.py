@@ -1,4 +1,4 @@
-"""Calibration of groups of rows that shares information between groups."""
+"""Calibration of groups of rows, with information from all groups."""
 
 from __future__ import annotations
 
@@ -58,17 +58,18 @@ already, so effects that would increase the log-loss are shrunk to zero before t
 class GroupCalibration(Calibrator):
     r"""Calibrate groups of rows, such as countries, without a separate fit for each.
 
-    Pass the groups as ``by=`` to `fit` and to `predict_proba`. Small groups stay close to the
-    calibrator of all rows (the pooled calibrator). Large groups have a separate correction if the
-    data support it. A group that was not in the data of the fit has the pooled calibrator.
+    Pass the groups as ``by=`` to `fit` and to `predict_proba`. The calibration of small groups
+    stays close to the calibrator of all rows (the pooled calibrator). Large groups get a separate
+    correction if the data support such a correction. Groups without calibration rows are calibrated
+    by the pooled calibrator.
 
     Parameters
     ----------
     calibrator : calibrator or str, optional
-        The pooled calibrator, or its name. By default `AutoCalibration`.
+        The pooled calibrator or its name. The default is `AutoCalibration`.
     strength : float, optional
-        Penalty of the effects of groups. With infinity, there are no effects. By default, the
-        held-out log-loss determines the strength, separately for the two fits in Notes.
+        Strength of the penalty on group effects. If infinite, all group effects are zero. By
+        default, the strength is chosen by held-out log-loss, separately for the two fits in Notes.
     cv : int, splitter or iterable of (train, test) rows
         Folds. With ``fit(X, y, groups=...)``, rows of a group stay in one fold.
     random_state : int, optional
@@ -94,10 +95,10 @@ class GroupCalibration(Calibrator):
     strengths_ : array of shape (2,)
         Strengths of the one-stage fit and of the two-stage fit.
     effects_ : array of shape (2, 1 + n_groups, 1 + K)
-        Effects of all rows (first) and of each group, for the one-stage and the two-stage fit: the
-        change of the slope, and an offset for each class.
+        Effects of all rows (first) and of each group, for the one-stage and the two-stage fit.
+        Effects are the change of the slope, and an offset for each class.
     gain_ : Gain or None
-        Cross-fitted reduction of the log-loss compared with the pooled calibrator.
+        Cross-fitted reduction in log-loss compared with the pooled calibrator.
 
     See Also
     --------
@@ -112,22 +113,23 @@ class GroupCalibration(Calibrator):
     .. math:: z_i = \Bigl(1 + a + \sum_{g \in G(i)} a_g\Bigr) u_i + b + \sum_{g \in G(i)} b_g .
 
     The effects minimize the log-loss plus :math:`\frac s2 \sum_g (a_g^2 + |b_g|^2)`. At the
-    optimum, the sum of (outcome - probability) over a group is :math:`s\, b_g` for each class, so
-    groups are calibrated on average up to the shrinkage (low-degree multicalibration, Gopalan et
-    al. 2022). There are two fits. The one-stage fit uses the logits of the scores. The two-stage
-    fit uses logarithms of out-of-fold predictions of the pooled calibrator, with a = 0 and b = 0.
-    The result is a weighted average of the pooled calibrator and both fits. Its weights maximize
-    the out-of-fold log-likelihood, with two additional rows that only the pooled calibrator
-    predicted. Rows without a known group have the pooled calibrator.
+    optimum, the sum of (outcome - probability) over a group is :math:`s\, b_g` for each class.
+    Apart from the shrinkage, each group is therefore calibrated on average (low-degree
+    multicalibration, Gopalan et al. 2022). There are two fits. The one-stage fit uses the logits of
+    the scores. The two-stage fit uses logarithms of out-of-fold predictions by the pooled
+    calibrator, with a = 0 and b = 0. The result is a weighted average of the pooled calibrator and
+    both fits. The weights of this average maximize the out-of-fold log-likelihood, with two
+    pseudo-observations that favor the pooled calibrator. Rows without a known group are calibrated
+    by the pooled calibrator.
 
-    Strengths are infinity, 100, 30, 10, 3, 1, 0.3 or 0.1. A strength of s is a normal prior with
-    standard deviation :math:`s^{-1/2}`. If all combinations of groups times :math:`(K + 1)^2`
-    exceed :math:`2^{25}`, groups have slopes but no offsets. A Newton step costs one pass over the
-    data and :math:`O(n K^2)`. From :math:`n K = 2^{21}` on, a single fold is held out, unless
-    ``cv`` is a splitter.
+    Candidates for the strength are infinity, 100, 30, 10, 3, 1, 0.3 and 0.1. The strength s
+    corresponds to a normal prior with standard deviation :math:`s^{-1/2}` on each effect. If the
+    number of combinations of groups times :math:`(K + 1)^2` exceeds :math:`2^{25}`, groups have
+    slopes but no offsets. A Newton step takes one pass over the data and :math:`O(n K^2)` time. If
+    :math:`n K \ge 2^{21}`, a single fold is held out, unless ``cv`` is a splitter.
 
-    Calibration within groups does not imply equal error rates of groups, and the two goals are
-    incompatible in general (Kleinberg, Mullainathan & Raghavan 2016).
+    Calibration within groups does not imply equal error rates of groups. In general, the two goals
+    are incompatible (Kleinberg, Mullainathan & Raghavan 2016).
 
     References
     ----------
@@ -197,7 +199,7 @@ class GroupCalibration(Calibrator):
 
     @property
     def check_exceptions(self) -> Mapping[str, str]:
-        """Exceptions of the pooled calibrator."""
+        """Checks that the pooled calibrator does not pass, with the reasons."""
         return getattr(self._pooled_calibrator(), "check_exceptions", {})
 
     def _pooled_calibrator(self) -> Any:
@@ -230,7 +232,7 @@ class GroupCalibration(Calibrator):
         by: Any = None,
         verbose: bool = False,
     ) -> Self:
-        """Fit the pooled calibrator and the effects of groups.
+        """Fit the pooled calibrator and the group effects.
 
         Parameters
         ----------
@@ -247,7 +249,7 @@ class GroupCalibration(Calibrator):
             are added. For chunked scores, pass dask columns with the same chunks, or arrays.
             Without ``by``, only the pooled calibrator is fitted.
         verbose : bool
-            Whether to print the number of passes over the scores, for chunked scores.
+            Whether to print the number of passes over chunked scores.
 
         Returns
         -------
@@ -284,7 +286,7 @@ class GroupCalibration(Calibrator):
             self._fit_groups(sample, levels, plan, fits)
 
     def _keep_pooled(self, levels: GroupLevels, n_classes: int) -> None:
-        """Set the fitted attributes of a fit without effects."""
+        """Set the fitted attributes of a fit without group effects."""
         self.group_ = None
         self.by_ = tuple(f"group_{number}" for number in range(len(levels.names)))
         self.groups_ = dict(zip(self.by_, levels.names, strict=True))
@@ -329,7 +331,7 @@ class GroupCalibration(Calibrator):
         return GroupLevels(tuple(self.groups_.values()))
 
     def _columns_of(self, by: Any) -> tuple[Any, ...]:
-        """The group columns of new rows, in the order of the fit."""
+        """Return the group columns of new rows, in the order of the fit."""
         check_fitted(self)
         if by is None:
             if self.by_ and self.group_ is None:
@@ -355,18 +357,18 @@ class GroupCalibration(Calibrator):
         return tuple(columns[name] for name in self.by_)
 
     def for_group(self, by: Any = None) -> Self:
-        """Return the calibrator of one group, which needs no ``by`` and can be exported.
+        """Return the calibrator of one group, which can be used without ``by`` and exported.
 
         Parameters
         ----------
         by : value, or dict of column name -> value, optional
-            The group. Columns that are not in the dict, and values that were not in the data of the
-            fit, have no effect. If None, the result is the pooled calibrator.
+            The group. Columns that are not in the dict have no effect. Values without calibration
+            rows have no effect. If None, the result is the pooled calibrator.
 
         Returns
         -------
         GroupCalibration
-            A copy for this group.
+            A copy of the calibrator for the given group.
 
         Examples
         --------
@@ -395,12 +397,13 @@ class GroupCalibration(Calibrator):
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
             Scores of the same kind as in `fit`.
         by : array-like of shape (n_samples,), dict or data frame
-            The group columns of the rows. Columns of a dict or frame are matched by name.
+            Group columns of the rows. Columns of a dict or frame are matched by name.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Or another container, as in other calibrators.
+            Calibrated probabilities. For other inputs than arrays, the type of the result is the
+            same as in other calibrators.
         """
         out = self._predict_with(X, by, self._proba_of)
         return _frames.wrapped(out, X, self.classes_, self._output)
@@ -413,7 +416,7 @@ class GroupCalibration(Calibrator):
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
             Scores of the same kind as in `fit`.
         by : array-like of shape (n_samples,), dict or data frame
-            The group columns of the rows.
+            Group columns of the rows.
 
         Returns
         -------
@@ -430,7 +433,7 @@ class GroupCalibration(Calibrator):
         X : array-like of shape (n_samples, n_classes) or (n_samples,)
             Scores of the same kind as in `fit`.
         by : array-like of shape (n_samples,), dict or data frame
-            The group columns of the rows.
+            Group columns of the rows.
 
         Returns
         -------
@@ -464,7 +467,7 @@ class GroupCalibration(Calibrator):
         return self.classes_[self._proba_of(scores, *columns).argmax(axis=1)]
 
     def _proba_of(self, scores: FloatArray, *columns: AnyArray) -> FloatArray:
-        """Calibrated probabilities of a block of scores with its group columns."""
+        """Return the calibrated probabilities of a block of scores with its group columns."""
         pooled = proba_of(self.pooled_, scores, self.inputs)
         if self.weights_[0] == 1.0:
             return pooled
@@ -485,7 +488,7 @@ class GroupCalibration(Calibrator):
         return out
 
     def _codes(self, columns: Sequence[AnyArray], n_rows: int) -> IntArray:
-        """Numbers of the groups of rows, (n, columns); -1 without an effect."""
+        """Return the group numbers of rows, (n, columns), with -1 for groups without an effect."""
         if self.group_ is not None:
             values = [self.group_.get(name) for name in self.by_]
             columns = [np.array([value], dtype=object) for value in values]
@@ -495,7 +498,7 @@ class GroupCalibration(Calibrator):
         return self._levels().codes(columns[: len(self.by_)])
 
     def _group_effects(self) -> FloatArray | None:
-        """Effects of the group of `for_group`, (2, effects); None without any effect."""
+        """Return the effects of the group of `for_group`, (2, effects), or None without effects."""
         if not self.by_ or self.weights_[0] == 1.0:
             return None
         codes = self._codes((), 1)[0]
@@ -557,7 +560,10 @@ def _cell_weights(n_cells: int, chunk: ArraySample) -> FloatArray:
 def _predict_chunk(
     model: GroupCalibration, method: str, scores: Any, *columns: AnyArray
 ) -> AnyArray:
-    """Predict a chunk that is read later. Unlike a method, this function can be pickled."""
+    """Predict a chunk that is read later.
+
+    This code is a function instead of a method, so it can be pickled.
+    """
     checked = check_new_scores(model, scores)
     out: AnyArray = getattr(model, method)(checked, *columns)
     return out

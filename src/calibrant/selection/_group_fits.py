@@ -1,8 +1,8 @@
-"""Effects of groups in one stage and in two stages, with strengths chosen by held-out log-loss.
+"""Group effects from one-stage and two-stage fits, with strengths chosen by held-out log-loss.
 
-The one-stage fit starts from the scores: effects of all rows together and of each group are fitted
-jointly. The two-stage fit starts from out-of-fold predictions of the pooled calibrator and fits
-effects of the groups only.
+The one-stage fit starts from the scores, and jointly fits the effects of all rows and of each
+group. The two-stage fit starts from out-of-fold predictions of the pooled calibrator, and fits only
+the effects of each group.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FIXED = 1e12
 
 @dataclass(frozen=True, eq=False)
 class CellRule:
-    """Cells of rows: all combinations of groups that occur, with a number for each."""
+    """Numbered cells of rows, which are all combinations of groups that occur."""
 
     levels: GroupLevels
     keys: IntArray
@@ -65,7 +65,7 @@ class CellRule:
         return cls(levels, keys[order], combinations[order])
 
     def sort(self, chunk: ArraySample) -> ArraySample:
-        """The rows of a chunk sorted by cell; the columns are the cell and the fold."""
+        """Return the rows of a chunk sorted by cell. Their columns are the cell and the fold."""
         *columns, fold = chunk.columns
         cell = np.searchsorted(self.keys, _keys(self.levels.codes(columns), self.levels))
         order = np.argsort(cell, kind="stable")
@@ -74,7 +74,10 @@ class CellRule:
         return rows
 
     def cells(self, *, with_common: bool) -> Cells:
-        """The groups of each cell; the first group is that of all rows, if requested."""
+        """Return the groups of each cell.
+
+        With ``with_common``, the first group contains all rows.
+        """
         n_cells, n_columns = self.combinations.shape
         row = np.repeat(np.arange(n_cells), n_columns)
         group = self.combinations.ravel()
@@ -94,7 +97,7 @@ def _distinct_codes(levels: GroupLevels, chunk: ArraySample) -> list[IntArray]:
 
 
 def _keys(codes: IntArray, levels: GroupLevels) -> IntArray:
-    """One number for each combination of groups."""
+    """Return a number for each combination of groups."""
     keys = np.zeros(len(codes), dtype=np.int64)
     for column in codes.T:
         keys = keys * (levels.n_groups + 1) + column + 1
@@ -115,7 +118,7 @@ class Stage(NamedTuple):
     def fit(
         self, strength: float, fold: int | None = None, start: FloatArray | None = None
     ) -> FloatArray:
-        """Effects of all groups, fitted to all rows or without those of a fold."""
+        """Return the effects of all groups, fitted to all rows or to the rows outside a fold."""
         if np.isinf(strength) and not self.with_common:
             return np.zeros((self.cells.shape[1], self.n_effects))
         penalty = np.full(self.cells.shape[1], min(strength, _FIXED))
@@ -129,19 +132,19 @@ class Stage(NamedTuple):
         return effects
 
     def likelihood(self, effects: FloatArray, fold: int) -> FloatArray:
-        """Probabilities of the true classes of the rows of a fold, in the order of the rows."""
+        """Return the probabilities of the true classes for the rows of a fold, in their order."""
         rule = partial(_held_out_likelihood, self.cells.sums(effects), fold)
         return np.concatenate(self.rows.sum_chunks(rule))
 
 
 def one_stage(plan: FoldPlan, rule: CellRule, inputs: str) -> Stage:
-    """The stage that starts from the scores."""
+    """Return the fit that starts from the scores."""
     rows = plan.rescored(partial(_raw_logits, inputs)).map(rule.sort)
     return Stage(rows, rule.cells(with_common=True), True)
 
 
 def two_stages(plan: FoldPlan, rule: CellRule, fits: Sequence[Any], inputs: str) -> Stage:
-    """The stage that starts from out-of-fold predictions of the pooled calibrator."""
+    """Return the fit that starts from out-of-fold predictions of the pooled calibrator."""
     rows = plan.rescored(partial(_pooled_logits, tuple(fits), inputs)).map(rule.sort)
     return Stage(rows, rule.cells(with_common=False), False)
 
@@ -170,7 +173,7 @@ def _held_out_likelihood(effects: FloatArray, fold: int, chunk: ArraySample) -> 
 
 
 class Chosen(NamedTuple):
-    """A strength, the out-of-fold likelihoods with it, and effects to start another fit from."""
+    """A strength with its out-of-fold likelihoods, and effects at which another fit can start."""
 
     strength: float
     likelihood: FloatArray
@@ -182,8 +185,8 @@ def choose_strength(
 ) -> Chosen:
     """Return the strength with the lowest held-out log-loss.
 
-    Strengths are tried from strong to weak. The log-loss as a function of the strength has one
-    minimum in practice, so the search ends when it increases.
+    Strengths are tried from strong to weak. In practice, the log-loss has a single minimum as a
+    function of the strength, so the search ends when the log-loss increases.
     """
     best: Chosen | None = None
     starts: list[FloatArray | None] = [None] * n_folds
@@ -201,7 +204,7 @@ def choose_strength(
 
 
 def held_out_rows(stage: Stage, n_folds: int) -> tuple[FloatArray, IntArray]:
-    """Weights of the held-out rows, fold by fold as in `choose_strength`, and their groups."""
+    """Return weights and groups of the held-out rows, fold by fold as in `choose_strength`."""
     weights = [
         np.concatenate(stage.rows.sum_chunks(partial(_held_out_weight, fold)))
         for fold in range(n_folds)

@@ -1,4 +1,4 @@
-"""Sums over held-out rows for a comparison, over all rows and per group."""
+"""Sums over held-out rows for a comparison, for all rows and per group."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALL_ROWS = ""
 
 
 class Moments(dict[str, LossMoments]):
-    """Moments of losses by score, which can be added up."""
+    """Moments of losses for each score, which can be added."""
 
     def __add__(self, other: Moments) -> Moments:
         return Moments({score: self[score] + other[score] for score in self})
@@ -38,7 +38,7 @@ class Moments(dict[str, LossMoments]):
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """Held-out rows, for metrics that are not sums: method, labels, probabilities, weights."""
+    """Held-out rows for metrics that are not sums: method, labels, probabilities and weights."""
 
     rows: tuple[tuple[int, IntArray, FloatArray, FloatArray], ...] = ()
 
@@ -46,7 +46,7 @@ class KeptRows:
         return KeptRows(self.rows + other.rows)
 
     def measure(self, metric: Metric, method: int) -> float:
-        """Return a metric of all rows. Functions of users get weights only if there are weights."""
+        """Return a metric over all rows. User functions get weights only if rows have weights."""
         rows = [columns for number, *columns in self.rows if number == method]
         y, proba, weight = (np.concatenate(parts) for parts in zip(*rows, strict=True))
         options = {} if (weight == 1).all() else {"sample_weight": weight}
@@ -54,7 +54,7 @@ class KeptRows:
 
 
 class _GroupSums(dict[str, tuple[Any, ...]]):
-    """Sums by group, which can be added up."""
+    """Sums for each group, which can be added."""
 
     def __add__(self, other: _GroupSums) -> _GroupSums:
         both = {name: add_results(self[name], other[name]) for name in self if name in other}
@@ -81,7 +81,7 @@ def _sum_rows(
     """Sum over rows.
 
     The sums include the weight per fold, moments of losses, and an accumulator per method and fold.
-    If a metric needs the rows themselves, they are also included.
+    If a metric needs the rows themselves, the rows are also included.
     """
     n_folds, kept = len(fits[0]), []
     weight = np.zeros(n_folds)

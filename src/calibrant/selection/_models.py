@@ -28,14 +28,14 @@ def compare_models(
 ) -> Comparison:
     """Compare the probabilities of several models on the same rows.
 
-    This function fits nothing. Use rows that none of the models was trained on.
+    This function does not fit any model. Use rows that none of the models was trained on.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         True labels.
     scores : dict of name -> array-like of shape (n, K)
-        Predicted scores of each model. The first model is the reference of the table.
+        Predicted scores of each model. Gains in the table are relative to the first model.
     inputs : {"proba", "logits", "log_proba"}, default "proba"
         Type of the scores.
     metrics : list of names or functions, or dict of name -> either, optional
@@ -48,8 +48,8 @@ def compare_models(
     Returns
     -------
     Comparison
-        ``methods`` are the models. ``difference("a", "b")`` is the reduction in log-loss by a
-        compared with b, with its paired interval.
+        The models are the ``methods`` of the comparison. ``difference("a", "b")`` returns the
+        reduction in log-loss by model a compared with model b, with its paired confidence interval.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Fits per fold and out-of-fold likelihoods of the base calibrators of a stacked ensemble."""
+"""Fits and out-of-fold likelihoods of the base calibrators of a stacked ensemble."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from calibrant._typing import BoolArray, FloatArray, IntArray
 
 
 class OutOfFold(NamedTuple):
-    """Out-of-fold likelihoods: the probability of the true class of each held-out row (n, J).
+    """Out-of-fold likelihoods (n, J), which are probabilities of the true class of held-out rows.
 
-    The first base calibrator is the identity. If a row with weight 2 is held out in two folds, it
-    has two entries of weight 1.
+    The first base calibrator is the identity. A row with weight 2 that is held out in two folds has
+    two entries with weight 1.
     """
 
     likelihood: FloatArray
@@ -45,7 +45,7 @@ class OutOfFold(NamedTuple):
         )
 
     def add_member(self, likelihood: FloatArray) -> OutOfFold:
-        """Add a base calibrator, which is not trusted."""
+        """Add a base calibrator that is not trusted."""
         return self._replace(
             likelihood=np.column_stack([self.likelihood, likelihood]),
             is_trusted=np.append(self.is_trusted, False),
@@ -57,7 +57,7 @@ FoldFits = Mapping[str, Sequence[Any]]
 
 
 class Effort(NamedTuple):
-    """Parallel jobs, whether to show a progress bar, and the time budget.
+    """Number of parallel jobs, whether to show a progress bar, and the time budget.
 
     After ``time_budget`` seconds, no other base calibrator is started.
     """
@@ -75,8 +75,8 @@ def fit_members(
 ) -> FoldFits:
     """Fit each base calibrator once per fold, on the rows that are not held out.
 
-    The first base calibrator is always fitted. The other base calibrators are fitted only if they
-    start in time.
+    The first base calibrator is always fitted. The other base calibrators are fitted only if their
+    fits can start within the time budget.
     """
     start = monotonic()
     fits: dict[str, Sequence[Any]] = {}
@@ -122,7 +122,7 @@ def _likelihoods(
 
 
 def _true_proba(fitted: Any, scores: FloatArray, y: IntArray, inputs: str) -> FloatArray:
-    """Probabilities of the true classes, floored as in the log-loss."""
+    """Return the probabilities of the true classes, floored as in the log-loss."""
     blocks = [
         np.maximum(true_class(proba, y[rows]), EPS)
         for rows, proba in proba_blocks(fitted, scores, inputs)

@@ -10,7 +10,9 @@ from calibrant._validation import printable
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    r"""Return a table with one line per row. Floats have three significant digits, and None is "-".
+    r"""Return a table with one line per row.
+
+    Floats have three significant digits, and None is shown as "-".
 
     Examples
     --------
@@ -31,7 +33,7 @@ def _cell(value: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """Escape text for Markdown, in one line."""
+    """Escape text for Markdown, and remove line breaks."""
     one_line = printable(" ".join(text.split()))
     return (
         one_line.replace("\\", "\\\\")

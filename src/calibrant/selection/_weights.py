@@ -1,4 +1,4 @@
-r"""Weights of a stacked ensemble, by penalized out-of-fold likelihood.
+r"""Weights of a stacked ensemble, which maximize a penalized out-of-fold likelihood.
 
 The trusted members (the identity and the averaged temperature) enter as one member. Their average
 has probability :math:`P_{i0}` for the true class of row i. With the likelihoods P of this average
@@ -7,9 +7,9 @@ and of all other members, and row weights c, the weights w on the simplex maximi
 .. math:: \sum_i c_i \log (P w)_i + 2 \log w_0 - \sqrt{\sum_i c_i (g_i - \bar g)^2}, \quad
     g_i = \log \frac{(P w)_i}{P_{i0}}.
 
-The root is a norm of g, so the objective is a minimum over vectors u of functions :math:`\sum_i c_i
-(1 - u_i) \log (P w)_i + 2 \log w_0`. These functions and therefore their minimum are concave in w,
-for row weights of one or more.
+The root is a norm of g. So the objective is a minimum over vectors u of the functions
+:math:`\sum_i c_i (1 - u_i) \log (P w)_i + 2 \log w_0`. If all row weights are at least one, these
+functions and therefore their minimum are concave in w.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NEGLIGIBLE = 1e-6
 def stack_weights(rows: OutOfFold, n_errors: float = STANDARD_ERRORS) -> FloatArray:
     """Return the weights (J,) of the members of a stacked ensemble.
 
-    ``n_errors`` standard errors of the gain over the trusted members are subtracted from it.
+    The gain over the trusted members is reduced by ``n_errors`` standard errors.
     """
     shares = trusted_shares(rows)
     trusted = rows.likelihood[:, rows.is_trusted] @ shares
@@ -67,12 +67,13 @@ def stack_weights(rows: OutOfFold, n_errors: float = STANDARD_ERRORS) -> FloatAr
 
 
 def trusted_shares(rows: OutOfFold) -> FloatArray:
-    """Return the shares of the trusted members.
+    """Return the shares of the trusted members in their average.
 
     The shares are proportional to the exponential of the out-of-fold log-likelihood, minus one
     standard error of the gain over the identity. With fewer rows than classes, only the fraction n
-    / K of a standard error is subtracted. So few rows cannot show a significant loss of the
-    identity, although each row determines the temperature well.
+    / K of a standard error is subtracted. With a full standard error, the share of the temperature
+    would be too small. A few rows cannot show a significant gain over the identity, although each
+    row determines the temperature well.
     """
     logs = np.log(rows.likelihood[:, rows.is_trusted])
     gain = logs - logs[:, :1]
@@ -85,10 +86,10 @@ def trusted_shares(rows: OutOfFold) -> FloatArray:
 
 
 class _Sums(NamedTuple):
-    """Sums over rows at some weights.
+    """Sums over rows for given weights of the members.
 
-    With a row :math:`a = (P_i / (P w)_i, g_i, 1)` for each i, these are the matrices of c a a' and
-    of c g a a'.
+    With the row :math:`a = (P_i / (P w)_i, g_i, 1)` for each i, the sums are the matrices of c a a'
+    and of c g a a'.
     """
 
     products: FloatArray
@@ -123,9 +124,9 @@ class _Problem(NamedTuple):
     def _maximize(self, w: FloatArray, sums: _Sums, smoothing: float) -> tuple[FloatArray, _Sums]:
         """Apply Newton's method over non-negative weights, and return the weights and their sums.
 
-        The objective at t w is the objective at w plus log t times the number of rows. Its maximum
-        over the simplex is therefore the maximum of the objective minus the sum of the weights,
-        over w >= 0.
+        The objective at t w is the objective at w plus log t times the number of rows. The maximum
+        over the simplex is therefore the maximum over w >= 0 of the objective minus the sum of the
+        weights.
         """
         for _ in range(_MAX_STEPS):
             gradient, curvature = _quadratic_model(sums, w, smoothing, self.n_errors)
@@ -146,7 +147,7 @@ class _Problem(NamedTuple):
         return w, sums
 
     def _sums(self, w: FloatArray) -> _Sums:
-        """Sums over rows in blocks, without temporary arrays of the size of the data."""
+        """Sum over rows in blocks, which needs no temporary arrays of the size of the data."""
 
         def block_sums(block: slice) -> FloatArray:
             likelihood, c = self.likelihood[block], self.weight[block]
@@ -160,7 +161,7 @@ class _Problem(NamedTuple):
 
 
 def _loss(sums: _Sums, w: FloatArray, smoothing: float, n_errors: float) -> float:
-    """Minus the objective per row, plus the sum of the weights, up to a constant."""
+    """Return minus the objective per row, plus the sum of the weights, up to a constant."""
     if w[0] <= 0.0:
         return np.inf
     total, gain = sums.products[-1, -1], sums.products[-2, -1]
@@ -172,7 +173,7 @@ def _loss(sums: _Sums, w: FloatArray, smoothing: float, n_errors: float) -> floa
 def _quadratic_model(
     sums: _Sums, w: FloatArray, smoothing: float, n_errors: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Gradient and negative Hessian of the objective per row."""
+    """Return the gradient and the negative Hessian of the objective per row."""
     total = sums.products[-1, -1]
     mean = sums.products[-2, -1] / total
     error = np.sqrt(sums.deviation + smoothing**2)
@@ -201,9 +202,9 @@ def _newton_step(gradient: FloatArray, curvature: FloatArray, w: FloatArray) -> 
 
 
 def stack_gain(rows: OutOfFold, ratios: FloatArray, n_errors: float = STANDARD_ERRORS) -> Gain:
-    """Return the cross-fitted reduction of the log-loss.
+    """Return the cross-fitted reduction in log-loss.
 
-    Each group uses weights of the other groups.
+    For each group, weights are fitted on the other groups.
     """
     after = np.empty(len(rows.weight))
     for number in np.unique(rows.group):

@@ -16,10 +16,11 @@ from calibrant.reductions import MulticlassToBinary
 
 @dataclass(frozen=True)
 class Method:
-    """A calibrator by name, with a one-line description.
+    """A named calibrator with a one-line description.
 
-    ``make`` returns the unfitted calibrator. Calibrators with ``is_binary`` are for two classes.
-    With more classes, one calibrator is fitted per class, unless another notion is passed.
+    ``make`` returns the unfitted calibrator. Calibrators with ``is_binary`` are for binary
+    problems. With more classes, one calibrator is fitted per class, unless another notion is
+    passed.
     """
 
     name: str
@@ -114,10 +115,12 @@ def method(name: str, *, notion: str | None = None) -> Any:
     Parameters
     ----------
     name : str
-        "auto", "identity", "temperature", "structured-matrix", "dirichlet", "platt", ...
+        Name of the method, such as "auto", "identity", "temperature", "structured-matrix",
+        "dirichlet" or "platt".
     notion : str, optional
-        Type of calibration of a binary method, by `MulticlassToBinary`. If None and there are more
-        than two classes, functions that accept a name use ``notion="class-wise"``.
+        Type of calibration for a binary method, which `MulticlassToBinary` extends to several
+        classes. If None and there are more than two classes, functions that accept a name use
+        ``notion="class-wise"``.
 
     Returns
     -------
@@ -180,8 +183,8 @@ def check_members(members: Mapping[str, Any], sample: Sample) -> None:
 def by_name(calibrators: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     """Return calibrators by name.
 
-    Names are those of a dict, the names in a list, or the class names of calibrators. Repeated
-    names are numbered from 1.
+    The names are the keys of a dict, the names in a list, or the class names of calibrators.
+    Repeated names get numbers, starting with 1.
     """
     if isinstance(calibrators, Mapping):
         return {name: as_calibrator(entry) for name, entry in calibrators.items()}

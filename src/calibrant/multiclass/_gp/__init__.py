@@ -1,1 +1,1 @@
-"""Internals of `GaussianProcessCalibration`: kernel, bound, and the search for its parameters."""
+"""Implementation of `GaussianProcessCalibration`, with kernel, bound and parameter search."""

@@ -22,10 +22,10 @@ class Posterior(NamedTuple):
 
 
 class Ascendable(Protocol):
-    """A function to be maximized over the mean of a posterior."""
+    """A function that is maximized over the mean of a posterior."""
 
     def at(self, mean: FloatArray) -> Posterior:
-        """Return the posterior at a mean. Its value is -inf outside the domain."""
+        """Return the posterior at a mean. The value is -inf outside the domain of the function."""
 
     def gradient(self, posterior: Posterior) -> FloatArray:
         """Return the derivative with respect to the mean."""
@@ -61,7 +61,7 @@ def ascend(
 
 
 class _Secant(NamedTuple):
-    """A step, the decrease of the gradient along it, and their product."""
+    """A step, the decrease of the gradient along the step, and the inner product of both."""
 
     step: FloatArray
     fall: FloatArray
@@ -79,7 +79,7 @@ def _append_secant(
 
 
 def _direction(metric: FloatArray, slope: FloatArray, secants: list[_Secant]) -> FloatArray:
-    """Multiply the corrected inverse Hessian by the gradient, with the two loops of L-BFGS."""
+    """Multiply the gradient by the corrected inverse Hessian (two-loop recursion of L-BFGS)."""
     remainder = slope.copy()
     shares = []
     for secant in reversed(secants):

@@ -1,17 +1,17 @@
-"""The variational bound for a latent function that all classes share.
+"""Variational bound for a latent function that all classes share.
 
-This module assumes fixed kernel parameters and inducing inputs. Row n has scores ``x_nk`` and prior
+In this module, kernel parameters and inducing inputs are fixed. Row n has scores ``x_nk`` and prior
 means ``u_nk``. Its latent values ``f_n`` are Gaussian with mean ``phi_n = u_n + A_n m`` and
 covariance ``C_n = R_n + A_n S A_n'``. The rows of ``A_n`` are the features of the scores
 (`InducingInputs`), and ``q(e) = N(m, S)`` is the posterior of the whitened inducing variables.
-``R_n`` is the part of the prior covariance of the row that these variables do not explain. With
-``s_n = softmax(phi_n)`` and ``H_n = diag(s_n) - s_n s_n'``, the objective (Wenger 2020, eq. 6 with
-the second-order term of eq. 7) is
+``R_n`` is the part of the prior covariance of the row that the inducing variables do not explain.
+With ``s_n = softmax(phi_n)`` and ``H_n = diag(s_n) - s_n s_n'``, the objective (Wenger 2020, eq. 6
+with the second-order term of eq. 7) is
 
     F = sum_n weight_n (log s_n,y_n - tr(H_n C_n) / 2) - (|m|^2 + tr S - log det S - M) / 2.
 
-For fixed m, the objective is largest at ``S^-1 = B = I + sum_n weight_n A_n' H_n A_n``. There, its
-value is
+For fixed m, the objective is largest at ``S^-1 = B = I + sum_n weight_n A_n' H_n A_n``. At this S,
+the value of the objective is
 
     F(m) = sum_n weight_n (log s_n,y_n - tr(H_n R_n) / 2) - |m|^2 / 2 - log det B / 2.
 
@@ -39,7 +39,7 @@ from calibrant.multiclass._gp.kernel import InducingInputs, rbf
 
 
 class ScaledRows(NamedTuple):
-    """Calibration data: prior means u (n, K), labels and positive weights.
+    """Calibration data with prior means u (n, K), labels and positive weights.
 
     The inputs of the kernel are ``x = (u - center) / scale``.
     """
@@ -56,7 +56,7 @@ class ScaledRows(NamedTuple):
 
 
 class Residual(Protocol):
-    """The residual covariance ``R_n`` of a block of rows, in the form that the bound needs."""
+    """The residual covariance ``R_n`` for a block of rows."""
 
     diagonal: FloatArray
 
@@ -64,19 +64,23 @@ class Residual(Protocol):
         """Return ``R_n s_n``."""
 
     def feature_slope(self, s: FloatArray, average: FloatArray) -> FloatArray:
-        """Return the derivative of ``-tr(H_n R_n) / 2`` by ``A_n``. ``average`` is ``A_n' s_n``."""
+        """Return the derivative of ``-tr(H_n R_n) / 2`` with respect to ``A_n``.
+
+        ``average`` is ``A_n' s_n``.
+        """
 
     def kernel_slope(self, s: FloatArray, weight: FloatArray) -> FloatArray:
         """Return the derivative of ``-sum_n weight_n tr(H_n R_n) / 2`` for fixed features.
 
-        The derivative is by the logarithms of variance, lengthscale and noise.
+        The derivative is with respect to the logarithms of variance, lengthscale and noise.
         """
 
 
 class DiagonalResidual:
     """``R_n`` without its off-diagonal entries.
 
-    The latent values of a row depend on each other only through the inducing variables.
+    Without these entries, the latent values of a row depend on each other only through the inducing
+    variables.
     """
 
     def __init__(self, x: FloatArray, features: FloatArray, inducing: InducingInputs) -> None:
@@ -137,9 +141,9 @@ class SparseBound:
     """The bound ``F(m)`` and its gradients, computed as sums over row blocks.
 
     A pass over the data costs O(n K M^2), plus O(n K^2) for "full". ``at(mean)`` returns the value
-    and the optimal S, and ``gradient`` returns the derivative by m. ``outer_gradient`` returns the
-    derivative by kernel parameters and inducing inputs for fixed m and S. If m is the maximum, it
-    equals the total derivative (envelope theorem).
+    and the optimal S, and ``gradient`` returns the derivative with respect to m. ``outer_gradient``
+    returns the derivative with respect to kernel parameters and inducing inputs for fixed m and S.
+    If m maximizes the bound, this derivative equals the total derivative (envelope theorem).
     """
 
     def __init__(
@@ -169,10 +173,10 @@ class SparseBound:
         return self._sum(lambda block: block.mean_slope(posterior)) - posterior.mean
 
     def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
-        """Find the best posterior near a mean by Newton's method with S as the inverse Hessian.
+        """Find the best posterior near a mean by Newton's method, with S as the inverse Hessian.
 
         S ignores the derivatives of H, which matter if the residual covariance is large. `ascend`
-        corrects this error.
+        corrects the resulting error of the steps.
         """
         return ascend(self, start, tolerance=tolerance)
 
@@ -234,7 +238,7 @@ class _Block:
         return float(value), precision
 
     def mean_slope(self, posterior: Posterior) -> FloatArray:
-        """Return ``A' r`` with r from `_slopes`."""
+        """Return ``A' r`` with the derivative r from `_slopes`."""
         r, *_ = self._slopes(posterior)
         return r.ravel() @ self.flat
 
@@ -257,8 +261,8 @@ class _Block:
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return ``r``, ``s``, ``A' s`` and ``A S``.
 
-        ``r`` is the weighted derivative by phi for fixed C. The derivative of ``tr(H C)`` is
-        ``s (b - s . b)`` with ``b = diag(C) - 2 C s``.
+        ``r`` is the weighted derivative with respect to phi for fixed C. The derivative of
+        ``tr(H C)`` is ``s (b - s . b)`` with ``b = diag(C) - 2 C s``.
         """
         s = np.exp(self._log_proba(posterior.mean))
         average = np.einsum("nk,nkm->nm", s, self.features)

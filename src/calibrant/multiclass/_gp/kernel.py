@@ -1,4 +1,4 @@
-"""A Gaussian process on the real line with a few inducing inputs: features and their gradients.
+"""Features of a Gaussian process on the real line with inducing inputs, and their gradients.
 
 With the kernel ``v exp(-(x - x')^2 / (2 l^2))``, inducing inputs ``w_1..w_M`` and the Cholesky
 factor ``L L' = K_w`` of their covariance, the *feature* of a scalar ``x`` is the vector ``a(x) =
@@ -20,7 +20,7 @@ _JITTER = 1e-8
 
 
 class Kernel(NamedTuple):
-    """RBF variance, lengthscale, and variance of the white noise."""
+    """Variance and lengthscale of an RBF kernel, and variance of the white noise."""
 
     variance: float
     lengthscale: float
@@ -40,8 +40,9 @@ def rbf(x: FloatArray, center: FloatArray, kernel: Kernel) -> FloatArray:
 class InducingInputs:
     """Kernel and inducing inputs with their Cholesky factor.
 
-    The white noise is independent for all evaluations of the latent function, including those at
-    the inducing inputs. So the noise is part of the diagonal of ``K_w``, but not of ``k(w, x)``.
+    The white noise is independent for all evaluations of the latent function, including the
+    evaluations at the inducing inputs. So the noise is part of the diagonal of ``K_w``, but not of
+    ``k(w, x)``.
     """
 
     def __init__(self, kernel: Kernel, inputs: FloatArray) -> None:
@@ -62,7 +63,7 @@ class InducingInputs:
         return (rbf(x, self.inputs, self.kernel) * scaled) @ self._inverse.T
 
     def weights(self, mean: FloatArray) -> FloatArray:
-        """Return ``alpha`` with ``a(x) . mean = sum_j alpha_j k(x, w_j)``."""
+        """Return the coefficients ``alpha`` with ``a(x) . mean = sum_j alpha_j k(x, w_j)``."""
         return self._inverse.T @ mean
 
     def whitened(self, values: FloatArray) -> FloatArray:
@@ -96,7 +97,7 @@ class InducingInputs:
         return slope
 
     def slope_gradient(self, x: FloatArray, weight: FloatArray, mean: FloatArray) -> FloatArray:
-        """Return the derivative of ``sum_i weight_i a'(x_i) . mean`` by the parameters."""
+        """Return the derivative of ``sum_i weight_i a'(x_i) . mean`` for all parameters."""
         lengthscale = self.kernel.lengthscale
         distance = (x[:, None] - self.inputs) / lengthscale
         weighted = rbf(x, self.inputs, self.kernel) * np.outer(weight, self.weights(mean))

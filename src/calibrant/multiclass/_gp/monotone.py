@@ -5,7 +5,7 @@ The latent mean ``u + g(x)`` with ``x = (u - center) / scale`` and ``g(x) = a(x)
 step h. Between the points, ``g'`` differs from its linear interpolation by at most ``h^2 / 8 max
 |g'''|``. Here ``|g'''| <= |m| sqrt(15 v) / l^3``, because ``|m|`` bounds the norm of g in the
 reproducing kernel Hilbert space. At the end, m is shrunk slightly to compensate for this
-difference. So the slope is at least the floor everywhere on the interval.
+difference. After shrinking, the slope is at least the floor on the whole interval.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ _LAST_BARRIERS = (1e-2, 1e-4)
 def min_slope(scale: float) -> float:
     """Return the smallest allowed slope of a monotone latent mean.
 
-    ``scale`` is the standard deviation of the scores. The prior mean has slope 1. Widely spread
-    scores may need a temperature as large as their spread, so their floor is lower.
+    ``scale`` is the standard deviation of the scores. The prior mean has slope 1. The calibration
+    of widely spread scores may need a temperature as large as their spread. The floor for such
+    scores is therefore lower.
     """
     return 1e-3 / max(1.0, scale)
 
@@ -68,7 +69,7 @@ def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: i
 
 
 def _tighten(bound: SparseBound, summary: ScoreSummary, mean: FloatArray) -> Posterior:
-    """Lower the barrier for fixed kernel parameters, and correct for the interpolation error."""
+    """Reduce the barrier for fixed kernel parameters, then correct for the interpolation error."""
     slopes = _certify(summary, bound.inducing, mean)
     for cost in _LAST_BARRIERS:
         mean = _BarrierBound(bound, slopes.grid, cost).maximum(mean, TOLERANCE * summary.total).mean
@@ -77,7 +78,7 @@ def _tighten(bound: SparseBound, summary: ScoreSummary, mean: FloatArray) -> Pos
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Slopes ``1 + matrix @ m`` of the latent mean on a grid, with a bound between the points."""
+    """Slopes ``1 + matrix @ m`` of the latent mean on a grid, and a bound between its points."""
 
     grid: FloatArray
     matrix: FloatArray
@@ -88,11 +89,11 @@ class Slopes:
     """The required floor of the slope."""
 
     def floor(self, mean: FloatArray) -> float:
-        """Return a lower bound of the slope on the whole interval."""
+        """Return a lower bound for the slope on the whole interval."""
         return 1.0 + float((self.matrix @ mean).min()) - self.gap * float(np.linalg.norm(mean))
 
     def shrinkage(self, mean: FloatArray) -> float:
-        """Return the factor for m that raises the smallest slope to the floor.
+        """Return the factor by which m is shrunk to raise the smallest slope to the floor.
 
         Such a factor exists because slopes are 1 plus a linear function of m.
         """
@@ -105,8 +106,8 @@ def certified_slopes(
 ) -> Slopes:
     """Return slopes on a grid from ``low`` to ``high``.
 
-    The grid is so fine that the slope changes little between adjacent points if the norm of the
-    mean is at most ``size``.
+    If the norm of the mean is at most ``size``, the slope changes only slightly between adjacent
+    points of the grid.
     """
     variance, lengthscale, _ = inducing.kernel
     lowest = min_slope(scale)

@@ -48,14 +48,14 @@ class ScoreSummary:
 
     @property
     def amplitude(self) -> float:
-        """Typical difference between a calibrated latent function and the scores, in log-odds."""
+        """Expected difference between a calibrated latent function and the scores, in log-odds."""
         return max(_LEAST_AMPLITUDE, self.rows.scale / 3)
 
     def spread_inputs(self, n_inputs: int) -> FloatArray:
         """Return inducing inputs at quantiles of the histogram.
 
-        Cells are capped and a share of inputs is uniform, so inputs are distinct if scores are
-        tied.
+        The weights of cells are capped and some inputs are spread uniformly, so inputs are distinct
+        even if scores are tied.
         """
         share = np.minimum(self.histogram / self.histogram.sum(), 1.0 / n_inputs)
         mass = np.concatenate([[0.0], np.cumsum(share + _UNIFORM_SHARE / len(share))])
@@ -79,7 +79,7 @@ def standardize(u: Rows, y: IntArray, weight: FloatArray) -> ScaledRows:
 
 
 def summarize_scores(rows: ScaledRows) -> ScoreSummary:
-    """Compute the range, the best line and the histogram of the scores."""
+    """Compute the range and the histogram of the scores, and the best linear latent function."""
     low, high = _range(rows)
     line = _line(rows)
     return ScoreSummary(rows, low, high, line, _histogram(rows, line, low, high))
