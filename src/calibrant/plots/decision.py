@@ -108,7 +108,10 @@ class DecisionCurveDisplay(AxesDisplay):
         return self.rate - (1.0 - self.rate) * self.thresholds / (1.0 - self.thresholds)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the curves into ``ax`` or a new figure. A line ends where no row reaches the threshold."""
+        """Draw the curves into ``ax`` or a new figure.
+
+        A line ends where no row reaches the threshold.
+        """
         self._open_axes(ax, (5.0, 3.6))
         tidy(self.ax_)
         for i, (name, values) in enumerate(self.benefit.items()):
