@@ -45,7 +45,7 @@ def test_page_is_well_formed_and_loads_nothing(rng):
     assert not parser.open
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
-    assert "Miscalibration was detected in 1 of 3 tasks: 1 overconfident" in page
+    assert "Miscalibration was detected in 1 of 3 tasks (1 overconfident" in page
     assert "Calibration significantly reduces the log-loss of 1 task. The largest" in page
     assert page.count("<figure>") == 3
     assert "hle/cerr" in page

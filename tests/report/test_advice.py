@@ -36,7 +36,7 @@ NOTHING = "No miscalibration detected; no change recommended."
             5000,
             (-0.01, 0.02),
             (0.001, 0.5),
-            "Miscalibration detected, but it is uncertain",
+            "Miscalibration was detected, but it is uncertain",
             "mixed",
         ),
         (500, (-0.05, 0.06), (0.4,), "No miscalibration detected, but calibration may", "mixed"),
@@ -73,4 +73,4 @@ def test_a_method_that_harms_names_the_one_that_chooses():
 
 def test_several_tests_share_the_level():
     assert advice(5000, (-0.001, 0.001), (0.03, 0.5))[0] == NOTHING
-    assert "Miscalibration detected" in advice(5000, (-0.001, 0.001), (0.02, 0.5))[0]
+    assert "Miscalibration was detected" in advice(5000, (-0.001, 0.001), (0.02, 0.5))[0]

@@ -36,10 +36,11 @@ MEASURES = {
     "with rows ordered by confidence. The error is computed without bins.",
     "confidence_on_errors": "Mean confidence on incorrect predictions.",
     "doubt_on_correct": "Mean of 1 - confidence on correct predictions.",
-    "averaged_two_bin_error": "A threshold divides the rows of a class into two bins. The error is "
-    "the squared calibration error of the bins, averaged over thresholds and classes. The true "
+    "averaged_two_bin_error": "A threshold of the probability of a class divides all rows into "
+    "two bins. The error is the squared calibration error of the bins, averaged over thresholds "
+    "and classes. The true "
     "probabilities minimize this error in expectation.",
-    "cutoff_calibration_error": "Upper bound on the benefit per row from another confidence "
+    "cutoff_calibration_error": "Upper bound on the benefit per row of another confidence "
     "threshold, if the benefits of decisions lie between 0 and 1. Sampling noise makes the error "
     "positive.",
 }
@@ -58,6 +59,11 @@ TESTS = {
     "statistic is unbiased, so its value can be negative.",
 }
 """Explanations of tests by their name."""
+
+_BINARY_GAP = (
+    " In binary problems, the gap is the mean predicted probability of the second class minus the "
+    "frequency of this class."
+)
 
 COLUMNS = {
     "Measure": "Name of the measure.",
@@ -90,19 +96,22 @@ COLUMNS = {
     "p-value after": "Probability of a statistic at least this large if the calibrated "
     "probabilities had no remaining miscalibration. The p-value is adjusted for the number of "
     "tests (Holm).",
-    "Null hypothesis": "Hypothesis that a test with a small p-value rejects. A p-value is exact, "
-    "valid in finite samples (never too small), asymptotic (for many rows) or heuristic.",
-    "Error rate of answers": "Largest share of wrong predictions among the answered rows.",
-    "Answered before": "Largest share of rows that can be answered with a proved error rate of at "
-    "most this size, before calibration. The rows with the highest confidence are answered.",
-    "Answered after": "Largest share of rows that can be answered with a proved error rate of at "
-    "most this size, after calibration. The rows with the highest confidence are answered.",
+    "Null hypothesis": "Hypothesis that a test with a small p-value rejects. The p-value of a test "
+    "is exact, conservative, asymptotic (valid for many rows) or heuristic. A conservative p-value "
+    "is valid for any number of rows.",
+    "Error rate of answers": "Guaranteed maximum share of wrong predictions among the answered "
+    "rows.",
+    "Answered before": "Largest share of rows that can be answered with this guaranteed maximum "
+    "error rate, before calibration. The rows with the highest confidence are answered.",
+    "Answered after": "Largest share of rows that can be answered with this guaranteed maximum "
+    "error rate, after calibration. The rows with the highest confidence are answered.",
     "Predicted class": "Class that the guaranteed calibrator predicts.",
     "Probability": "Probability that the guaranteed calibrator reports for this class.",
     "Group": "Value of the group columns.",
-    "Accuracy": "Share of rows whose predicted class is the true class.",
-    "Gap before": "Mean confidence minus accuracy in the group, before calibration.",
-    "Gap after": "Mean confidence minus accuracy in the group, after calibration.",
+    "Accuracy": "Share of rows whose predicted class is the true class. The table of groups shows "
+    "the accuracy after calibration.",
+    "Gap before": "Mean confidence minus accuracy in the group, before calibration." + _BINARY_GAP,
+    "Gap after": "Mean confidence minus accuracy in the group, after calibration." + _BINARY_GAP,
     "Finding after": "Whether the confidence interval of the gap after calibration excludes 0.",
     "Base calibrator": "Calibrator whose predictions are averaged.",
     "Weight": "Weight of a base calibrator in the average.",
@@ -122,7 +131,7 @@ GENERAL = {
     "that was fitted on the other folds.",
     "Calibration (of log-loss)": "Part of the log-loss that a cross-fitted calibrator (structured "
     "scaling) removes. Sampling noise can make this part negative.",
-    "Refinement": "Part of the log-loss that remains after this cross-fitted calibrator "
+    "Refinement": "Part of the log-loss that remains after the cross-fitted calibrator "
     "(structured scaling).",
     "95% CI": "95% confidence interval.",
 }
