@@ -39,8 +39,14 @@ NOTHING = "No miscalibration detected; no change recommended."
             "Miscalibration was detected, but it is uncertain",
             "mixed",
         ),
-        (500, (-0.05, 0.06), (0.4,), "No miscalibration detected, but calibration may", "mixed"),
-        (500, (-0.05, 0.06), (), "No miscalibration detected, but calibration may", "mixed"),
+        (
+            500,
+            (-0.05, 0.06),
+            (0.4,),
+            "No miscalibration was detected, but calibration may",
+            "mixed",
+        ),
+        (500, (-0.05, 0.06), (), "No miscalibration was detected, but calibration may", "mixed"),
     ],
 )
 def test_the_advice_follows_from_rows_gain_and_tests(n_samples, interval, values, start, sure):
