@@ -232,7 +232,7 @@ def decide(
 ) -> None:
     """Add decisions to the columns of a file. Decisions are answers with a guaranteed maximum error
     rate (--risk), actions of least expected cost (--cost), or sets of labels (--sets). The
-    guarantee is printed on standard error.
+    command prints the guarantee of answers or sets on standard error.
     """
     from calibrant.cli._decisions import decide_file
     from calibrant.cli._existing import check_output
@@ -249,12 +249,12 @@ def decide(
 
 @_command("calibrant export model.json --to onnx -o calibrator.onnx")
 def export(
-    model: ModelToRead,
+    model: ModelToDecide,
     output_path: ExportToWrite,
     printing: Printing,
     options: ExportArguments,
 ) -> None:
-    """Export a saved calibrator to ONNX, PyTorch, SQL, Python or JavaScript. The code in Python or
+    """Export a calibrator to ONNX, PyTorch, SQL, Python or JavaScript. The code in Python or
     JavaScript has no dependencies.
     """
     from calibrant.cli._existing import check_output

@@ -229,7 +229,10 @@ class FileArguments:
 
     sep: Annotated[
         str | None,
-        typer.Option(metavar="CHAR", help="Separator of a text file (default: comma; .tsv: tab)."),
+        typer.Option(
+            metavar="CHAR",
+            help="Column separator of a text file (default: comma, or tab for .tsv).",
+        ),
     ] = None
     decimal: Annotated[
         str | None,
@@ -255,7 +258,7 @@ class WeightedFileArguments(FileArguments):
 
     label: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of labels."),
+        typer.Option(metavar="COLUMN", help="Column of true labels."),
     ] = None
     classes: Annotated[
         str | None,
@@ -266,7 +269,7 @@ class WeightedFileArguments(FileArguments):
     labels: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="File of labels (.npy), if the scores are in an .npy file."
+            metavar="FILE", help="File of true labels (.npy), if the scores are in an .npy file."
         ),
     ] = None
     weight: Annotated[
@@ -328,7 +331,8 @@ class DecideArguments:
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Answer or abstain. At most this share of the answers is wrong, such as 0.05.",
+            help="Maximum share of wrong answers, such as 0.05. Rows with a low score are not "
+            "answered.",
         ),
     ] = None
     delta: Annotated[

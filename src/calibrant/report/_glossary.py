@@ -47,15 +47,15 @@ MEASURES = {
 """Explanations of measures by the name of the metric."""
 
 TESTS = {
-    "conf_ece": "Compares the ECE of the confidence with its values for simulated labels that are "
-    "drawn from the predicted probabilities.",
+    "conf_ece": "Compares the ECE of the confidence with its values in simulations in which each "
+    "prediction is correct with a probability equal to its confidence.",
     "cw_ece": "Compares the class-wise ECE with its values for simulated labels that are drawn "
     "from the predicted probabilities.",
-    "tl_ece": "Compares the top-label ECE with its values for simulated labels that are drawn from "
-    "the predicted probabilities.",
+    "tl_ece": "Compares the top-label ECE with its values in simulations in which each prediction "
+    "is correct with a probability equal to its confidence.",
     "predicted-class": "Compares mean confidence and accuracy for each predicted class. The "
     "statistic is the largest difference, in units of its standard error.",
-    "kernel": "Tests all probabilities of a row at once by a kernel calibration error. The "
+    "kernel": "Tests all probabilities of a row at once with a kernel calibration error. The "
     "statistic is unbiased, so its value can be negative.",
 }
 """Explanations of tests by their name."""
@@ -72,12 +72,12 @@ COLUMNS = {
     "Note": "Explanation of the value and of its 95% confidence interval (CI).",
     "Stage": "Before or after calibration.",
     "Mean probability": "Mean predicted probability of the rows in a bin.",
-    "Observed frequency": "Share of the rows in a bin with the class, or with a correct "
-    "prediction.",
+    "Observed frequency": "Share of the rows in a bin that belong to the class, or whose "
+    "prediction is correct.",
     "Lower": "Lower end of the 95% confidence interval.",
     "Upper": "Upper end of the 95% confidence interval.",
-    "Rows": "Number of rows, or the sum of their weights.",
-    "Class": "Label of a score column.",
+    "Rows": "Number of rows, or the sum of the weights of the rows.",
+    "Class": "Class label of a score column.",
     "Predicted rows": "Number of rows for which the class has the highest probability.",
     "Class-wise ECE before": "ECE of the probability of this class, before calibration.",
     "Class-wise ECE after": "ECE of the probability of this class, after calibration.",
@@ -107,7 +107,7 @@ COLUMNS = {
     "error rate, after calibration. The rows with the highest confidence are answered.",
     "Predicted class": "Class that the guaranteed calibrator predicts.",
     "Probability": "Probability that the guaranteed calibrator reports for this class.",
-    "Group": "Value of the group columns.",
+    "Group": "Values of the columns that define the groups.",
     "Accuracy": "Share of rows whose predicted class is the true class. The table of groups shows "
     "the accuracy after calibration.",
     "Gap before": "Mean confidence minus accuracy in the group, before calibration." + _BINARY_GAP,
