@@ -83,7 +83,7 @@ def test_calibrated_runs_have_a_good_verdict(rng):
     run = Run("a", "stated", rng.random(400) < confidence, confidence)
     page = to_html(summarize(Runs({"a": run})))
     assert "No gap between confidence and accuracy was detected" in page
-    assert "No significant reduction of the log-loss by calibration was detected." in page
+    assert "No significant reduction in log-loss by calibration was detected." in page
 
 
 def test_page_of_57_tasks_is_below_two_megabytes(rng):
