@@ -88,8 +88,8 @@ def order_columns(columns: dict[str, Any], model: Any) -> dict[str, Any]:
     absent = [name for name in first if name not in columns]
     if absent:
         raise ValueError(
-            f"The model needs the group columns {', '.join(first)}, but the data frame that was "
-            f"passed as by has no column {absent[0]!r}. Pass by=frame[{list(first)!r}]."
+            f"The model needs the group columns {', '.join(first)}, but the columns that were "
+            f"passed as by do not include {absent[0]!r}. Pass by=frame[{list(first)!r}]."
         )
     return {name: columns[name] for name in (*first, *columns)}
 
