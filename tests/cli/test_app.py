@@ -600,7 +600,7 @@ def test_demo_needs_nothing_and_explains_itself(folder, capsys):
         "Overconfident",
         "before",
         "after",
-        "holds with 95% confidence",
+        "hold with 95% confidence",
         "calibrant-report.html",
     ):
         assert said in out

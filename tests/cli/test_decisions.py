@@ -61,7 +61,7 @@ def test_answers_are_those_of_the_library(files, capsys):
 def test_batches_are_those_of_the_library(files, capsys):
     arguments = ["--risk", "0.1", "--calibration", "labeled.csv", "--batch"]
     assert cli.run(["decide", "model.json", "new.csv", "-o", "out.csv", *arguments]) == 0
-    assert "On average over such batches" in capsys.readouterr().err
+    assert "On average over random draws of the batch" in capsys.readouterr().err
     proba, labels = files["labeled"]
     model = calibrant.load("model.json")
     chosen = select_answers(labels, proba, files["new"][0], 0.1, estimator=model)

@@ -23,12 +23,12 @@ def test_the_sentence_a_manager_reads():
     low, high = guarantee.intervals[0].low, guarantee.intervals[0].high
     assert (math.floor(100 * low), math.ceil(100 * high)) == (82, 91)
     assert str(guarantee) == (
-        "The following holds with 95% confidence, for all 3 bins jointly. When the reported "
+        "The following bounds hold with 95% confidence, for all 3 bins jointly. When the reported "
         "probability of 'cat' is 0.87, the true frequency is between 0.82 and 0.91. No reported "
-        "probability differs from its true frequency by more than 0.07. This applies to "
-        "predict_claims for new cases drawn like the calibration rows. These rows must be "
-        "independent of each other, and the model must not have been trained or selected on them. "
-        "Not covered: 'dog' (too few rows for separate bins)."
+        "probability differs from its true frequency by more than 0.07. The bounds apply "
+        "to predict_claims for new cases from the same distribution as the calibration rows. The "
+        "calibration rows must be independent of each other, and the model must not have been "
+        "trained or selected on these rows. Not covered: 'dog' (too few rows for separate bins)."
     )
 
 
@@ -62,10 +62,11 @@ def test_a_canonical_guarantee_is_plain_data_and_a_sentence():
     plain = json.loads(json.dumps(guarantee.to_dict()))
     assert plain["radius"] == guarantee.radius.tolist()
     assert str(guarantee) == (
-        "The following holds with 95% confidence, for all 2 bins jointly. The true probability of "
-        "any class, or set of classes, is within 0.06 of the reported probability in the largest "
-        "bin (1000 rows), and within 0.54 in the smallest bin (10 rows). This applies for new "
-        "cases drawn like the calibration rows. These rows must be independent of each other, and "
-        "the model must not have been trained or selected on them. Not covered: 2 bin(s) without "
+        "The following bounds hold with 95% confidence, for all 2 bins jointly. The true "
+        "probability of any class, or set of classes, is within 0.06 of the reported probability "
+        "in the largest bin (1000 rows), and within 0.54 in the smallest bin (10 rows). The bounds "
+        "hold for new cases from the same distribution as the calibration rows. The calibration "
+        "rows must be independent of each other, and the model must not have been trained or "
+        "selected on these rows. Not covered: 2 bin(s) without "
         "rows."
     )

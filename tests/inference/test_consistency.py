@@ -121,7 +121,7 @@ def test_one_row():
 
 def test_the_null_hypothesis_is_that_of_the_claims(calibrated):
     assert (
-        "drawn with its predicted probability"
+        "occurs with its predicted probability"
         in consistency_test(calibrated.labels, calibrated.proba, "tl_ece", 9, rng=0).null
     )
     assert (

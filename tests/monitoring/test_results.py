@@ -137,27 +137,31 @@ def test_an_alarm_names_its_onset(stream):
         (
             {},
             1.0,
-            r"^Evidence against calibration \(log e-value\): .* not unusual for a model with "
-            r"errors of at most 0.02\.$",
+            r"^Evidence against calibration \(log e-value\): .* not be unusual if all errors were "
+            r"at most 0.02\.$",
         ),
         (
             {"tolerance": 0.0},
             1.0,
-            r"\(log e-value\): .*\. The monitor raises an alarm at 16.8\. .* a model that is "
-            r"calibrated",
+            r"\(log e-value\): .*\. The monitor raises an alarm at 16.8\. .* if the model "
+            r"were calibrated",
         ),
         (
             {"tolerance": 0.0},
             0.2,
             r"\(log e-value\): .* since update 1\. Recalibration would have reduced the total "
-            r"log-loss by this amount\. For a model that is calibrated",
+            r"log-loss by this amount\. If the model were calibrated",
         ),
         (
             {"mode": "test"},
             0.4,
-            r"at least this much evidence at any time is below one in a billion\.$",
+            r"such strong evidence at any time would have a probability below one in a billion\.$",
         ),
-        ({}, 0.2, r"at least this much evidence by row 600 is below one in a billion\.$"),
+        (
+            {},
+            0.2,
+            r"such strong evidence by row 600 would have a probability below one in a billion\.$",
+        ),
     ],
     ids=str,
 )
@@ -221,7 +225,7 @@ def test_listed_groups_are_named_after_the_verdict(stream):
     lines = describe(monitor).split("\n")
     assert lines[0].startswith("Alarm")
     assert lines[3].startswith("Strongest evidence: confidence with log e-value ")
-    assert lines[4].startswith("Next: group north with log e-value ")
+    assert lines[4].startswith("Next strongest: group north with log e-value ")
 
 
 def test_the_hint_of_an_alarm_begins_with_the_strongest_evidence(stream):
@@ -244,6 +248,6 @@ def test_an_alarm_names_the_strongest_evidence_even_if_nothing_is_listed(stream)
 
 
 def test_evidence_that_is_not_unusual_has_no_probability():
-    assert _chance_sentence(0.7, "evidence", "that is calibrated") == (
-        "This evidence is not unusual for a model that is calibrated."
+    assert _chance_sentence(0.7, "at any time", "the model were calibrated") == (
+        "Such evidence would not be unusual if the model were calibrated."
     )

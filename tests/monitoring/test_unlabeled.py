@@ -72,7 +72,7 @@ def test_what_is_assumed_is_printed(overconfident):
     plain = estimate_performance(reference, proba, n_resamples=5, rng=0)
     wide = estimate_performance(reference, proba, n_resamples=5, rng=0, within=0.02)
     assert "Only labels can confirm this assumption." in str(plain)
-    assert "within 0.02" in str(wide)
+    assert "up to a mean difference of 0.02" in str(wide)
     assert wide.high - plain.high == pytest.approx(0.02, abs=1e-12)
     assert wide.to_dict()["n_rows"] == 300
 

@@ -615,8 +615,8 @@ def test_hypothesis_tests_of_a_report_use_a_random_subsample_of_large_data():
         labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=49
     )
     assert (
-        "Tests, decomposition, two-bin error, cutoff error and proved shares of answered rows use "
-        "20,000 rows, drawn at random."
+        "The tests, the decomposition, the two-bin error, the cutoff error and the guaranteed "
+        "shares of answered rows use 20,000 rows, drawn at random."
     ) in made.how
     assert made.n_samples == 60_000
 

@@ -156,7 +156,7 @@ def test_a_guarantee_prints_its_assumptions_and_the_bins_that_the_proof_excludes
     score = np.round(rng.random(400), 2)
     said = str(HistogramBinning().fit(score, rng.random(400) < score).guarantee())
     assert "These rows must be independent of each other" in said
-    assert "the model must not have been trained or selected on them" in said
+    assert "the model must not have been trained or selected on these rows" in said
     assert "Not proved for bins with tied edges" in said
 
 
@@ -216,7 +216,10 @@ def test_the_bias_of_the_ece_agrees_with_the_documentation(n_samples, n_bins):
 def test_the_guarantee_of_a_report_names_the_calibrator_that_has_the_guarantee():
     data = noisy_simplex(400, 3, 0.2, rng=0)
     made = summarize(data.labels, data.proba, calibrator=TemperatureScaling(), n_resamples=19)
-    head = "This guarantee is not about the calibrator above. It holds if you use"
+    head = (
+        "The following guarantee is not about the calibrator of this report. The guarantee holds "
+        "if you use"
+    )
     assert made.guarantee.text.startswith(head)
     for form in (to_markdown(made), to_html(made)):
         assert f"{head} top-label histogram binning (50 rows per bin) instead." in form

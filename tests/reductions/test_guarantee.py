@@ -35,8 +35,8 @@ def test_the_top_label_guarantee_is_that_of_theorem_1(rng):
     assert result.n_bins == sum(int(n // 40) for n in np.bincount(P.argmax(axis=1)))
     assert result.not_covered == ()
     assert str(result).startswith(
-        f"The following holds with 90% confidence, for all {result.n_bins} bins jointly. When the "
-        "reported probability of class "
+        f"The following bounds hold with 90% confidence, for all {result.n_bins} bins jointly. "
+        "When the reported probability of class "
     )
 
 

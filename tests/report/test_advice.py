@@ -36,11 +36,17 @@ NOTHING = "No miscalibration detected; no change recommended."
             5000,
             (-0.01, 0.02),
             (0.001, 0.5),
-            "Miscalibration detected, but it is uncertain",
+            "Miscalibration was detected, but it is uncertain",
             "mixed",
         ),
-        (500, (-0.05, 0.06), (0.4,), "No miscalibration detected, but calibration may", "mixed"),
-        (500, (-0.05, 0.06), (), "No miscalibration detected, but calibration may", "mixed"),
+        (
+            500,
+            (-0.05, 0.06),
+            (0.4,),
+            "No miscalibration was detected, but calibration may",
+            "mixed",
+        ),
+        (500, (-0.05, 0.06), (), "No miscalibration was detected, but calibration may", "mixed"),
     ],
 )
 def test_the_advice_follows_from_rows_gain_and_tests(n_samples, interval, values, start, sure):
@@ -73,4 +79,4 @@ def test_a_method_that_harms_names_the_one_that_chooses():
 
 def test_several_tests_share_the_level():
     assert advice(5000, (-0.001, 0.001), (0.03, 0.5))[0] == NOTHING
-    assert "Miscalibration detected" in advice(5000, (-0.001, 0.001), (0.02, 0.5))[0]
+    assert "Miscalibration was detected" in advice(5000, (-0.001, 0.001), (0.02, 0.5))[0]

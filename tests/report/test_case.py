@@ -41,4 +41,4 @@ def test_the_bias_of_an_error_is_that_of_the_rows_to_test(report, data, metric, 
     assert "rows" not in metric(report, "conf_ece").note
     monkeypatch.setattr(_case, "_TESTED_ROWS", 200)
     some = summarize(labels, proba, calibrator=calibrant.TemperatureScaling(), n_resamples=99)
-    assert metric(some, "conf_ece").note.endswith("for 200 rows, smaller for all rows")
+    assert metric(some, "conf_ece").note.endswith("for 200 rows, and smaller for all rows.")

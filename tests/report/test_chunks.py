@@ -137,7 +137,7 @@ def test_of_many_rows_some_are_drawn_for_what_needs_rows(data, both, monkeypatch
     report = report_of(data)
     assert metric(report, "log_loss").before.value == pytest.approx(both[0].log_loss, abs=1e-9)
     assert "use 300 rows, drawn at random" in " ".join(report.how)
-    assert metric(report, "conf_ece").note.endswith("for 300 rows, smaller for all rows")
+    assert metric(report, "conf_ece").note.endswith("for 300 rows, and smaller for all rows.")
     assert "3,000 rows" in to_html(report)
     assert report_of(data).to_dict() == report.to_dict()  # the same rows are drawn again
 

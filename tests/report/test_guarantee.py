@@ -26,8 +26,8 @@ def test_the_guarantee_is_that_of_histogram_binning(data):
     assert note.text.endswith(str(expected))
     assert len(note.bins) == len(expected.intervals)
     assert note.text.startswith(
-        "This guarantee is not about the calibrator above. It holds if you use top-label histogram "
-        "binning (50 rows per bin) instead. "
+        "The following guarantee is not about the calibrator of this report. The guarantee holds "
+        "if you use top-label histogram binning (50 rows per bin) instead. "
     )
 
 
@@ -64,7 +64,7 @@ def test_few_rows_have_no_guarantee_and_a_warning(data):
         labels[:40], proba[:40], calibrator=calibrant.TemperatureScaling(), n_resamples=99
     )
     assert report.guarantee is None
-    assert any("Few calibration rows" in line for line in report.warnings)
+    assert any("Classes with fewer than 20 calibration rows" in line for line in report.warnings)
     for form in (to_html, to_markdown):
         assert "too few calibration rows for a distribution-free guarantee" in form(report)
 

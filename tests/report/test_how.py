@@ -10,8 +10,8 @@ def test_the_first_sentence_tells_which_rows_were_fitted_and_evaluated(report, d
     proba, labels = data
     assert report.how[0].startswith(
         "The method temperature was cross-fitted with 5 folds. All figures are for held-out "
-        "predictions. A calibrator that was fitted on the other folds predicts each fold of the "
-        "600 rows."
+        "predictions. Each fold of the 600 rows was predicted by a calibrator that was fitted on "
+        "the other folds."
     )
     held_out = summarize(
         labels[300:],
@@ -31,8 +31,8 @@ def test_the_number_of_tested_rows_is_given_if_not_all_are_tested(report, data, 
     monkeypatch.setattr(_case, "_TESTED_ROWS", 200)
     some = summarize(labels, proba, calibrator=calibrant.Identity(), n_resamples=9)
     assert (
-        "Tests, decomposition, two-bin error, cutoff error and proved shares of answered rows use "
-        "200 rows, drawn at random."
+        "The tests, the decomposition, the two-bin error, the cutoff error and the guaranteed "
+        "shares of answered rows use 200 rows, drawn at random."
     ) in some.how
 
 

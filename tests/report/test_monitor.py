@@ -73,4 +73,7 @@ def test_the_page_states_the_threshold_and_the_scale():
 def test_weighted_rows_have_gaps_of_all_rows():
     monitor = CalibrationMonitor(classes=["a", "b"])
     monitor.update(["a", "b"], [[0.5, 0.5]] * 2, sample_weight=[0.5, 1.0])
-    assert "up to an update, because the rows have weights" in page_of(monitor)[0]
+    assert (
+        "up to an update. Single periods are not shown, because the rows have weights"
+        in page_of(monitor)[0]
+    )

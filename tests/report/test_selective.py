@@ -43,7 +43,7 @@ def test_bounds_after_cross_fitting_are_heuristic(report, data):
         n_resamples=19,
     )
     assert held_out.selective.guarantee_after == "finite-sample"
-    assert "heuristic, because the rows were cross-fitted" not in to_html(held_out)
+    assert "heuristic, because the calibrator was cross-fitted" not in to_html(held_out)
 
 
 def test_weighted_rows_have_no_bounds_and_a_reason(data):

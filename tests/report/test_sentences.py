@@ -133,8 +133,8 @@ def test_cross_fitted_p_values_do_not_change_the_verdict(p_after):
 
 def test_the_largest_errors_that_could_have_been_missed_are_named():
     sentence = possible_sentence(PossibleError(0.0213, 0.31, "rare", 20.0))
-    assert "up to 2.13% over all rows" in sentence
-    assert "31% for predictions of class rare (20 rows)" in sentence
+    assert "at most 2.13% over all rows" in sentence
+    assert "For predictions of class rare (20 rows), the difference may be up to 31%." in sentence
 
 
 def said(proba, y, seen, shift=None):
@@ -153,7 +153,7 @@ def test_every_reason_is_named():
     text = said(proba, y, np.array([0.0, 5.0]), shift)
     for part in (
         "Classes without calibration rows: a.",
-        "(fewer than 20) for b (5).",
+        "Classes with fewer than 20 calibration rows: b (5).",
         "Label shift",
         "Ties: 96.7% of the confidences",
         "The true class has a predicted probability of exactly 0 in 1 row. Log-loss uses 1e-12",
@@ -168,4 +168,6 @@ def test_shared_sentences_hold_the_numbers(hostile):
     assert headline_sentence(hostile).startswith("Before calibration: mean confidence ")
     assert f"{format_number(hostile.ks.before_error)} before" in ks_sentence(hostile)
     after = format_number(sum(hostile.decomposition.after))
-    assert f"After calibration, log-loss {after} is the sum of" in decomposition_sentence(hostile)
+    assert f"After calibration, the log-loss of {after} is the sum of" in decomposition_sentence(
+        hostile
+    )

@@ -177,8 +177,8 @@ def fit(
     by: FitBy = None,
 ) -> None:
     """Fit a calibrator to scores and labels, and save it. Use rows that the classifier was not
-    trained on. Scores larger than 256 MB are read in blocks, once per pass. The methods gp and
-    canonical need all rows and copy large scores to a temporary file.
+    trained on. Scores larger than 256 MB are read in blocks, several times. For the methods gp and
+    canonical, all rows are loaded, and large scores are copied to a temporary file.
     """
     from calibrant.cli._commands import fit_file, make_calibrator
     from calibrant.cli._existing import check_output
@@ -230,9 +230,9 @@ def decide(
     output_path: DecisionsToWrite,
     printing: Printing,
 ) -> None:
-    """Add decisions to the columns of a file. Decisions are answers with a guaranteed error rate
-    (--risk), actions with the lowest expected cost (--cost), or sets of labels (--sets). The
-    guarantee is printed on standard error.
+    """Add decisions to the columns of a file. Decisions are answers with a guaranteed maximum error
+    rate (--risk), actions with the lowest expected cost (--cost), or sets of labels (--sets). The
+    command prints the guarantee of answers or sets on standard error.
     """
     from calibrant.cli._decisions import decide_file
     from calibrant.cli._existing import check_output
@@ -249,13 +249,13 @@ def decide(
 
 @_command("calibrant export model.json --to onnx -o calibrator.onnx")
 def export(
-    model: ModelToRead,
+    model: ModelToDecide,
     output_path: ExportToWrite,
     printing: Printing,
     options: ExportArguments,
 ) -> None:
-    """Export a saved calibrator to ONNX, PyTorch, SQL or code. The code is Python or JavaScript
-    without dependencies.
+    """Export a calibrator to ONNX, PyTorch, SQL, Python or JavaScript. The code in Python or
+    JavaScript has no dependencies.
     """
     from calibrant.cli._existing import check_output
     from calibrant.cli._exports import export_file
@@ -277,9 +277,10 @@ def compare(
     chunked: Chunked = None,
     by: By = None,
 ) -> None:
-    """Compare calibration methods by cross-validation. The table shows metrics on held-out rows,
-    and the reduction in log-loss by each method with a confidence interval. Scores larger than 256
-    MB are read in blocks, once per pass, unless the methods include gp or canonical.
+    """Compare calibration methods by cross-validation. The command prints a table of metrics on
+    held-out rows. The table includes the reduction in log-loss by each method, with a confidence
+    interval. Scores larger than 256 MB are read in blocks, several times. All rows are loaded if
+    the methods include gp or canonical.
     """
     from calibrant.cli._files import open_file, read_columns, rows_for
     from calibrant.cli._tables import show_comparison
@@ -315,8 +316,8 @@ def report(
 ) -> None:
     """Write a report about the effect of calibration. The report contains measures with confidence
     intervals, charts, tests, a guarantee, a glossary, and code that reproduces the figures. Scores
-    larger than 256 MB are read in blocks, once per pass, unless rows have weights or the method is
-    gp or canonical.
+    larger than 256 MB are read in blocks, several times. Weighted rows, and rows for gp and
+    canonical, are loaded.
     """
     from calibrant.cli import _reports as reports
     from calibrant.cli._commands import make_calibrator, scores_of
@@ -358,8 +359,8 @@ def llm(
     output_path: PageToWrite = None,
 ) -> None:
     """Evaluate language models from evaluation logs. The command reads logs of lm_eval, Inspect,
-    HELM and batch services, and tables with the columns confidence and correct. The command prints
-    a table of tasks with confidence intervals that hold jointly for all tasks.
+    HELM and batch services. The command also reads tables with the columns confidence and correct.
+    The command prints a table of tasks with confidence intervals that hold jointly for all tasks.
     """
     from calibrant.cli._llm import report_runs, show_runs
 

@@ -56,7 +56,8 @@ def _threshold_lines(thresholds: Mapping[str, llm.AnswerThreshold]) -> list[str]
         risk = format_percent(thresholds[unproved[0]].risk)
         names = f" ({', '.join(unproved)})" if lines else ""
         lines.append(
-            f"No threshold could be proved for {len(unproved):,} of {len(thresholds):,} tasks: "
-            f"their rows do not show that at most {risk} of any answers are wrong{names}."
+            f"No threshold could be proved for {len(unproved):,} of {len(thresholds):,} "
+            f"tasks{names}. The rows do not suffice to prove an error rate of at most {risk} at "
+            "any threshold."
         )
     return lines

@@ -42,7 +42,9 @@ Tolerance = Annotated[
 ]
 RelativeTolerance = Annotated[
     float | None,
-    typer.Option(metavar="SHARE", help="Largest tolerated error as a share of the probability."),
+    typer.Option(
+        metavar="SHARE", help="Largest tolerated error as a share of the predicted probability."
+    ),
 ]
 FalseAlarm = Annotated[
     float,
@@ -59,10 +61,16 @@ When = Annotated[
     typer.Option(metavar="NAME", help="Name of this update (default: name of the file)."),
 ]
 Again = Annotated[
-    bool, typer.Option("--again", help="Accept rows or names that were added before.")
+    bool,
+    typer.Option(
+        "--again", help="Accept rows that were added before, and names of earlier updates."
+    ),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Replace the state file even if it already has rows.")
+    bool,
+    typer.Option(
+        "--force", help="Replace an existing output file, even a monitor with added rows."
+    ),
 ]
 GroupColumn = Annotated[
     str | None,
@@ -77,7 +85,8 @@ Page = Annotated[
 ]
 
 Title = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Title of the page (default: name of the state).")
+    str | None,
+    typer.Option(metavar="NAME", help="Title of the page (default: name of the state file)."),
 ]
 
 
@@ -95,9 +104,9 @@ def start(
     horizon: Horizon = 1_000_000,
     force: Force = False,
 ) -> None:
-    """Start monitoring a model. The state file stores the classes, columns and options of the
-    reference file, and updates reuse them. The command checks the calibration of the reference
-    file, but does not add its rows to the monitor.
+    """Start monitoring a model. Updates reuse the classes, columns and options of the reference
+    file, which are stored in the state file. The command checks the calibration of the reference
+    file, but does not add the rows of the reference file to the monitor.
     """
     from calibrant.cli._files import open_file
     from calibrant.cli._monitor_state import remember_options
@@ -227,7 +236,7 @@ def _publish(
 
 @_command('calibrant monitor show state.json -o monitor.html --title "credit model"')
 def show(state: State, printing: Printing, output_path: Page = None, title: Title = None) -> None:
-    """Describe a monitor, or write it as an HTML page."""
+    """Describe a monitor, and optionally write an HTML page about it."""
     from calibrant.cli._monitor_state import read_monitor
     from calibrant.cli._tables import show_monitor
     from calibrant.report import monitor_page

@@ -18,7 +18,10 @@ if TYPE_CHECKING:  # --help does not need these classes, so commands import them
     from calibrant.cli._output import Output
     from calibrant.io import FileOptions
 
-Bins = Annotated[int, typer.Option(min=1, metavar="N", help="Number of bins of ECE and MCE.")]
+Bins = Annotated[
+    int,
+    typer.Option(min=1, metavar="N", help="Number of bins of the calibration errors ECE and MCE."),
+]
 By = Annotated[
     list[str] | None,
     typer.Option(
@@ -45,7 +48,7 @@ ApplyBy = Annotated[
     typer.Option(
         "--by",
         metavar="COLUMN",
-        help="Name of a group column in FILE, if calibrant fit --by used another name "
+        help="Name of a group column in FILE, if its name in calibrant fit --by was different "
         "(repeatable).",
     ),
 ]
@@ -66,7 +69,7 @@ CorrectColumn = Annotated[
         "--correct",
         metavar="COLUMN",
         help="Column with 1, true, yes or correct for correct answers, and 0, false, no or wrong "
-        "for the others.",
+        "for wrong answers.",
     ),
 ]
 ModelToEvaluate = Annotated[
@@ -121,7 +124,7 @@ Chunked = Annotated[
     bool | None,
     typer.Option(
         "--chunked/--in-memory",
-        help="Read the file in blocks, or load it (default: load scores up to 256 MB).",
+        help="Read scores in blocks, or load all scores (default: load up to 256 MB).",
         show_default=False,
     ),
 ]
@@ -169,15 +172,15 @@ Risk = Annotated[
     typer.Option(
         metavar="SHARE",
         help="For each task, find the confidence threshold above which at most this share of the "
-        "answers is wrong (at 90% confidence).",
+        "answers is wrong (with 90% confidence).",
     ),
 ]
 OptionReading = Annotated[
     str,
     typer.Option(
         metavar="READING",
-        help="Scores of options in lm_eval: sum (acc), char (acc_norm), byte (acc_bytes) or "
-        "mutual (acc_mutual_info).",
+        help="Scores of the answer options in lm_eval logs: sum (acc), char (acc_norm), byte "
+        "(acc_bytes) or mutual (acc_mutual_info).",
     ),
 ]
 PercentConfidences = Annotated[
@@ -226,7 +229,10 @@ class FileArguments:
 
     sep: Annotated[
         str | None,
-        typer.Option(metavar="CHAR", help="Separator of a text file (default: comma; .tsv: tab)."),
+        typer.Option(
+            metavar="CHAR",
+            help="Column separator of a text file (default: comma, or tab for .tsv).",
+        ),
     ] = None
     decimal: Annotated[
         str | None,
@@ -252,7 +258,7 @@ class WeightedFileArguments(FileArguments):
 
     label: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of labels."),
+        typer.Option(metavar="COLUMN", help="Column of true labels."),
     ] = None
     classes: Annotated[
         str | None,
@@ -263,7 +269,7 @@ class WeightedFileArguments(FileArguments):
     labels: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="File of labels (.npy), if the scores are in an .npy file."
+            metavar="FILE", help="File of true labels (.npy), if the scores are in an .npy file."
         ),
     ] = None
     weight: Annotated[
@@ -325,14 +331,15 @@ class DecideArguments:
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Answer or abstain, with at most this share of wrong answers, such as 0.05.",
+            help="Maximum share of wrong answers, such as 0.05. Rows with a low score are not "
+            "answered.",
         ),
     ] = None
     delta: Annotated[
         float,
         typer.Option(
             metavar="SHARE",
-            help="Largest probability that the error rate of the answers exceeds the risk.",
+            help="Largest probability that the error rate of the answers exceeds --risk.",
         ),
     ] = 0.1
     score: Annotated[
@@ -375,7 +382,7 @@ class DecideArguments:
         Path | None,
         typer.Option(
             metavar="RULE",
-            help="JSON file for the fitted decision. Pass this file as MODEL later.",
+            help="JSON file to write with the decision rule. Pass this file as MODEL later.",
         ),
     ] = None
 
@@ -401,29 +408,34 @@ class ExportArguments:
     ] = "duckdb"
     table: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Table of scores, for SQL."),
+        typer.Option(metavar="NAME", help="Name of the table of scores (SQL only)."),
     ] = "scores"
     columns: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Score columns, for SQL (default: p_<class>, z_<class> or lp_<class>).",
+            help="Score columns of the table (SQL only, default: p_<class>, z_<class> or "
+            "lp_<class>).",
         ),
     ] = None
     keep: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Other columns to include in the result, for SQL."),
+        typer.Option(
+            metavar="NAMES", help="Columns of the table to copy to the result (SQL only)."
+        ),
     ] = None
     compose: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="ONNX file of the classifier to combine with the calibrator."
+            metavar="FILE",
+            help="ONNX file of the classifier to combine with the calibrator (ONNX only).",
         ),
     ] = None
     score_output: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Name of the classifier output with the scores, for ONNX."
+            metavar="NAME",
+            help="Name of the output of the classifier that contains the scores (ONNX only).",
         ),
     ] = None
 

@@ -36,8 +36,8 @@ _COMPARISON_NOTE = (
 )
 _GROUP_NOTE = "The confidence intervals of groups are not adjusted for the number of groups."
 _SELECTION_NOTE = (
-    "The best of several methods looks better than it is. Evaluate it on rows that were not used "
-    "to select it."
+    "The best of several methods looks better than it is. Evaluate the selected method on rows "
+    "that were not used for the selection."
 )
 
 

@@ -53,11 +53,11 @@ class Selection(ShortRepr, AsText):
 
     def __str__(self) -> str:
         return (
-            f"{self.n_answered} of {len(self.answered)} rows are answered. On average over such "
-            f"batches and {self.n_rows} rows with labels, at most {format_percent(self.risk)} of "
-            f"the answers are wrong. This bound holds for independent rows from the same "
-            f"distribution, if the rows with labels were used neither to train nor to choose the "
-            f"model."
+            f"{self.n_answered} of {len(self.answered)} rows are answered. On average over random "
+            f"draws of the batch and of {self.n_rows} labeled rows, at most "
+            f"{format_percent(self.risk)} of the answers are wrong. All rows must be independent "
+            f"and from the same distribution. The labeled rows must not have been used to train or "
+            f"choose the model."
         )
 
     def to_dict(self) -> dict[str, Any]:

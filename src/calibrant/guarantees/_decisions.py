@@ -10,9 +10,9 @@ from calibrant._output.results import AsText, ShortRepr
 from calibrant.guarantees._certificate import Certificate
 
 _ASSUMPTIONS = (
-    "This guarantee holds for new rows drawn like the rows of the proof. The rows of the proof "
-    "must be independent, and must not have been used to train or choose the model, the score or "
-    "the risk"
+    "This guarantee holds for new rows from the same distribution as the rows of the proof. The "
+    "rows of the proof must be independent, and must not have been used to train or choose the "
+    "model, the score or the risk"
 )
 
 

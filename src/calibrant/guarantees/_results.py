@@ -13,8 +13,9 @@ from calibrant._output.results import AsText, ShortRepr
 from calibrant._typing import FloatArray, IntArray
 
 _ASSUMPTIONS = (
-    "for new cases drawn like the calibration rows. These rows must be independent of each other, "
-    "and the model must not have been trained or selected on them"
+    "for new cases from the same distribution as the calibration rows. The calibration rows must "
+    "be independent of each other, and the model must not have been trained or selected on these "
+    "rows"
 )
 
 
@@ -162,13 +163,13 @@ class Guarantee(ShortRepr, AsText):
     def __str__(self) -> str:
         typical = self.typical
         text = (
-            f"The following holds with {format_percent(1 - self.alpha)} confidence, "
+            f"The following bounds hold with {format_percent(1 - self.alpha)} confidence, "
             f"{_for_all(self.n_bins)}. When the reported probability of {typical.claim} is "
             f"{typical.value:.2f}, the true frequency is between {_down(typical.low):.2f} and "
             f"{_up(typical.high):.2f}. No reported probability differs from its true frequency by "
             f"more than {_up(self.widest.gap):.2f}."
         )
-        scope = f" This applies to {' and '.join(self.covers)} {_ASSUMPTIONS}."
+        scope = f" The bounds apply to {' and '.join(self.covers)} {_ASSUMPTIONS}."
         return text + scope + _small_print(self.not_covered, self.not_proved)
 
     def to_dict(self) -> dict[str, Any]:
@@ -218,11 +219,11 @@ class CanonicalGuarantee(ShortRepr, AsText):
     def __str__(self) -> str:
         fullest, emptiest = int(self.counts.argmax()), int(self.counts.argmin())
         text = (
-            f"The following holds with {format_percent(1 - self.alpha)} confidence, "
+            f"The following bounds hold with {format_percent(1 - self.alpha)} confidence, "
             f"{_for_all(len(self.bins))}. The true probability of any class, or set of classes, is "
             f"within {self._half(fullest)} of the reported probability in the largest bin "
             f"({self.counts[fullest]:g} rows), and within {self._half(emptiest)} in the smallest "
-            f"bin ({self.counts[emptiest]:g} rows). This applies {_ASSUMPTIONS}."
+            f"bin ({self.counts[emptiest]:g} rows). The bounds hold {_ASSUMPTIONS}."
         )
         return text + _small_print(self.not_covered, self.not_proved)
 

@@ -174,7 +174,7 @@ def slots_of(n_columns: int) -> int:
 def label_hypothesis(claims: Claims | None) -> str:
     """Describe the null hypothesis of draws from the claims, or from whole vectors if None."""
     if claims is not None and claims.n_quantities == 1:
-        return "each outcome is drawn with its predicted probability"
+        return "each event occurs with its predicted probability"
     return "labels are drawn from the predicted probabilities (canonical calibration)"
 
 

@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 _COLUMNS = {
     "Task": "Name of the run.",
-    "Rows": "Answers with a confidence.",
-    "Missing": "Answers without a confidence. These answers are not evaluated.",
+    "Rows": "Number of answers with a confidence.",
+    "Missing": "Number of answers without a confidence, which are not evaluated.",
     "Accuracy": "Share of correct answers.",
-    "Confidence": "Mean confidence.",
+    "Confidence": "Mean confidence of the answers.",
     "Gap": "Mean confidence minus accuracy. Positive values indicate overconfidence.",
-    "Gain": "Reduction of the log-loss by calibration on held-out rows, with its 95% interval.",
-    "Threshold": "Confidence above which answers can be given.",
+    "Gain": "Reduction in log-loss by calibration on held-out rows, with a 95% confidence "
+    "interval. Higher is better.",
+    "Threshold": "Lowest confidence above which the maximum error rate of the answers is "
+    "guaranteed.",
     "Answered": "Share of questions with a confidence above the threshold.",
-    "Error": "Debiased L2 calibration error with its 95% interval. Lower is better.",
+    "Error": "Debiased L2 calibration error with a 95% confidence interval. Lower is better.",
     "AUROC": "Probability that a correct answer has a higher confidence than a wrong answer.",
     "Log-loss": "Mean log-loss in nats. Lower is better.",
 }
@@ -89,15 +91,15 @@ def _verdict(report: RunsReport) -> str:
         return f"No gap between confidence and accuracy was detected in {total}."
     over = sum(task.finding == "overconfident" for task in tasks)
     return (
-        f"Miscalibration was detected in {len(tasks):,} of {total}: {over:,} overconfident, "
-        f"{len(tasks) - over:,} underconfident."
+        f"Miscalibration was detected in {len(tasks):,} of {total} ({over:,} overconfident, "
+        f"{len(tasks) - over:,} underconfident)."
     )
 
 
 def _gains(report: RunsReport) -> str:
     tasks = [task for task in report.evaluation if task.gain_low > 0]
     if not tasks:
-        return "No significant reduction of the log-loss by calibration was detected."
+        return "No significant reduction in log-loss by calibration was detected."
     best = max(tasks, key=lambda task: task.gain)
     total = "1 task" if len(tasks) == 1 else f"{len(tasks):,} tasks"
     return (
@@ -114,8 +116,9 @@ def _risk(report: RunsReport) -> str:
     text = (
         f"A threshold was proved for {n_proved:,} of {len(report.thresholds):,} tasks. With "
         f"{format_percent(1 - first.delta)} confidence for each task, at most "
-        f"{format_percent(first.risk)} of the answers above the threshold are wrong. This "
-        "guarantee holds for new questions of the same kind, and for uncalibrated confidences."
+        f"{format_percent(first.risk)} of the answers above the threshold are wrong. The "
+        "guarantee holds for new questions of the same kind. The thresholds apply to the "
+        "confidences in the logs, which are not calibrated."
     )
     return f'<section id="risk"><h2>Thresholds</h2><p>{_text(text)}</p></section>'
 
@@ -226,7 +229,7 @@ def _other_figures(report: RunsReport) -> str:
     return (
         '<section id="others"><h2>Figures of the tools</h2><p class="hint">The tools that wrote '
         "the logs define these figures. The figures are not comparable with the calibration error "
-        "above, because sampling noise biases them upward and some of them leave out rows.</p>"
+        "above. Sampling noise biases the figures upward, and some figures leave out rows.</p>"
         f'<div class="scroll tall">{_table("Figures of tools", ["Task", "Name", "Value"], rows)}'
         "</div></section>"
     )

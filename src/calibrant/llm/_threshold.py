@@ -57,8 +57,8 @@ class AnswerThreshold(AsText):
     def __str__(self) -> str:
         if self.threshold is None:
             return (
-                f"No threshold could be proved. {self.n_samples:,} rows do not prove an error rate "
-                f"of at most {format_percent(self.risk)} at any threshold."
+                f"No threshold could be proved. The {self.n_samples:,} rows do not suffice to "
+                f"prove an error rate of at most {format_percent(self.risk)} at any threshold."
             )
         rule = (
             "Give all answers"

@@ -257,20 +257,20 @@ def evidence_sentence(monitor: CalibrationMonitor) -> str:
     rule, nats = monitor._rule, monitor.nats
     if rule.is_detector:
         chance = min(1.0, exp(min(0.0, log(monitor.n_rows) - nats)))
-        event = f"at least this much evidence by row {monitor.n_rows:,}"
+        moment = f"by row {monitor.n_rows:,}"
     else:
         chance = min(1.0, rule.lag * exp(min(0.0, -nats)))
-        event = "at least this much evidence at any time"
+        moment = "at any time"
     relative = rule.relative_tolerance
     limit = (
         "" if relative is None else f" and at most {format_percent(relative)} of each probability"
     )
-    model = (
-        f"with errors of at most {rule.tolerance:g}{limit}"
+    condition = (
+        f"all errors were at most {rule.tolerance:g}{limit}"
         if rule.tolerance
-        else "that is calibrated"
+        else "the model were calibrated"
     )
-    return f"{_evidence_value(monitor)} {_chance_sentence(chance, event, model)}"
+    return f"{_evidence_value(monitor)} {_chance_sentence(chance, moment, condition)}"
 
 
 def _evidence_value(monitor: CalibrationMonitor) -> str:
@@ -290,10 +290,12 @@ def _evidence_value(monitor: CalibrationMonitor) -> str:
     return f"{value}. Recalibration would have reduced the total log-loss by this amount."
 
 
-def _chance_sentence(chance: float, event: str, model: str) -> str:
+def _chance_sentence(chance: float, moment: str, condition: str) -> str:
     if chance >= 0.5:
-        return f"This evidence is not unusual for a model {model}."
-    return f"For a model {model}, the probability of {event} is {_chance(chance)}."
+        return f"Such evidence would not be unusual if {condition}."
+    return (
+        f"If {condition}, such strong evidence {moment} would have a probability {_chance(chance)}."
+    )
 
 
 def _chance(chance: float) -> str:
@@ -328,7 +330,7 @@ def strongest_sentences(monitor: CalibrationMonitor, gaps: list[Gap]) -> list[st
     strongest, *others = listed[:_N_STRONGEST]
     return [
         f"Strongest evidence: {short_gap(strongest)}.",
-        *(f"Next: {short_gap(gap)}." for gap in others),
+        *(f"Next strongest: {short_gap(gap)}." for gap in others),
         *tolerated_gap_sentences([strongest, *others], monitor._rule.tolerance),
     ]
 

@@ -339,9 +339,9 @@ def _expected_confusion(rows: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def _assumption(within: float) -> str:
-    margin = f" within {within:g}" if within else ""
+    margin = f", up to a mean difference of {within:g}" if within else ""
     return (
-        "The estimate assumes that rows with equal scores are correct as often as in the "
+        "The estimate assumes that rows with equal scores have the same accuracy as in the "
         f"reference{margin}. Only labels can confirm this assumption."
     )
 

@@ -338,8 +338,8 @@ class EnsembleTemperatureScaling(BaseCalibrator):
     def _description(self) -> str:
         tempered, raw, uniform = (f"{weight:.1%}" for weight in self.weights_)
         return (
-            f"A mixture of probabilities: {tempered} tempered with T = {self.temperature_:.4g}, "
-            f"{raw} original, {uniform} uniform."
+            f"The result is a mixture of probabilities: {tempered} tempered with T = "
+            f"{self.temperature_:.4g}, {raw} original, {uniform} uniform."
         )
 
     def _proba(self, u: FloatArray) -> FloatArray:

@@ -56,7 +56,7 @@ def advise(
         )
     if shows_error(tests):
         return (
-            f"Miscalibration detected, but it is uncertain whether {method} reduces log-loss. "
+            f"Miscalibration was detected, but it is uncertain whether {method} reduces log-loss. "
             "Collect more rows, or try another method.",
             "mixed",
         )
@@ -64,8 +64,8 @@ def advise(
         sure = "good" if possible <= _TOLERABLE else "mixed"
         return "No miscalibration detected; no change recommended.", sure
     return (
-        "No miscalibration detected, but calibration may still reduce log-loss. Collect more rows "
-        "to decide.",
+        "No miscalibration was detected, but calibration may still reduce log-loss. Collect more "
+        "rows to decide.",
         "mixed",
     )
 

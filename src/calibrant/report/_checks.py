@@ -169,12 +169,12 @@ def detectable_sentence(error: inference.DetectableError) -> str:
     """Describe the smallest detectable error in sentences."""
     if not np.isfinite(error.temperature):
         return (
-            f"There are too few rows to detect any overconfidence with probability "
+            f"There are too few rows to detect any overconfidence with a probability of "
             f"{format_percent(error.power)}."
         )
     return (
         f"The tests may miss overconfidence (mean confidence minus accuracy) below "
-        f"{format_percent(error.gap)}, which is a temperature below "
+        f"{format_percent(error.gap)}, which corresponds to a temperature below "
         f"{format_number(error.temperature)}. Even the most powerful test at level "
         f"{format_percent(error.alpha)} misses such overconfidence in more than "
         f"{format_percent(1 - error.power)} of samples of this size."

@@ -36,28 +36,34 @@ MEASURES = {
     "with rows ordered by confidence. The error is computed without bins.",
     "confidence_on_errors": "Mean confidence on incorrect predictions.",
     "doubt_on_correct": "Mean of 1 - confidence on correct predictions.",
-    "averaged_two_bin_error": "A threshold divides the rows of a class into two bins. The error is "
-    "the squared calibration error of the bins, averaged over thresholds and classes. The true "
+    "averaged_two_bin_error": "A threshold of the probability of a class divides all rows into "
+    "two bins. The error is the squared calibration error of the bins, averaged over thresholds "
+    "and classes. The true "
     "probabilities minimize this error in expectation.",
-    "cutoff_calibration_error": "Upper bound on the benefit per row from another confidence "
+    "cutoff_calibration_error": "Upper bound on the benefit per row of another confidence "
     "threshold, if the benefits of decisions lie between 0 and 1. Sampling noise makes the error "
     "positive.",
 }
 """Explanations of measures by the name of the metric."""
 
 TESTS = {
-    "conf_ece": "Compares the ECE of the confidence with its values for simulated labels that are "
-    "drawn from the predicted probabilities.",
+    "conf_ece": "Compares the ECE of the confidence with its values in simulations in which each "
+    "prediction is correct with a probability equal to its confidence.",
     "cw_ece": "Compares the class-wise ECE with its values for simulated labels that are drawn "
     "from the predicted probabilities.",
-    "tl_ece": "Compares the top-label ECE with its values for simulated labels that are drawn from "
-    "the predicted probabilities.",
+    "tl_ece": "Compares the top-label ECE with its values in simulations in which each prediction "
+    "is correct with a probability equal to its confidence.",
     "predicted-class": "Compares mean confidence and accuracy for each predicted class. The "
     "statistic is the largest difference, in units of its standard error.",
-    "kernel": "Tests all probabilities of a row at once by a kernel calibration error. The "
+    "kernel": "Tests all probabilities of a row at once with a kernel calibration error. The "
     "statistic is unbiased, so its value can be negative.",
 }
 """Explanations of tests by their name."""
+
+_BINARY_GAP = (
+    " In binary problems, the gap is the mean predicted probability of the second class minus the "
+    "frequency of this class."
+)
 
 COLUMNS = {
     "Measure": "Name of the measure.",
@@ -66,12 +72,12 @@ COLUMNS = {
     "Note": "Explanation of the value and of its 95% confidence interval (CI).",
     "Stage": "Before or after calibration.",
     "Mean probability": "Mean predicted probability of the rows in a bin.",
-    "Observed frequency": "Share of the rows in a bin with the class, or with a correct "
-    "prediction.",
+    "Observed frequency": "Share of the rows in a bin that belong to the class, or whose "
+    "prediction is correct.",
     "Lower": "Lower end of the 95% confidence interval.",
     "Upper": "Upper end of the 95% confidence interval.",
-    "Rows": "Number of rows, or the sum of their weights.",
-    "Class": "Label of a score column.",
+    "Rows": "Number of rows, or the sum of the weights of the rows.",
+    "Class": "Class label of a score column.",
     "Predicted rows": "Number of rows for which the class has the highest probability.",
     "Class-wise ECE before": "ECE of the probability of this class, before calibration.",
     "Class-wise ECE after": "ECE of the probability of this class, after calibration.",
@@ -90,19 +96,22 @@ COLUMNS = {
     "p-value after": "Probability of a statistic at least this large if the calibrated "
     "probabilities had no remaining miscalibration. The p-value is adjusted for the number of "
     "tests (Holm).",
-    "Null hypothesis": "Hypothesis that a test with a small p-value rejects. A p-value is exact, "
-    "valid in finite samples (never too small), asymptotic (for many rows) or heuristic.",
-    "Error rate of answers": "Largest share of wrong predictions among the answered rows.",
-    "Answered before": "Largest share of rows that can be answered with a proved error rate of at "
-    "most this size, before calibration. The rows with the highest confidence are answered.",
-    "Answered after": "Largest share of rows that can be answered with a proved error rate of at "
-    "most this size, after calibration. The rows with the highest confidence are answered.",
+    "Null hypothesis": "Hypothesis that a test with a small p-value rejects. The p-value of a test "
+    "is exact, conservative, asymptotic (valid for many rows) or heuristic. A conservative p-value "
+    "is valid for any number of rows.",
+    "Error rate of answers": "Guaranteed maximum share of wrong predictions among the answered "
+    "rows.",
+    "Answered before": "Largest share of rows that can be answered with this guaranteed maximum "
+    "error rate, before calibration. The rows with the highest confidence are answered.",
+    "Answered after": "Largest share of rows that can be answered with this guaranteed maximum "
+    "error rate, after calibration. The rows with the highest confidence are answered.",
     "Predicted class": "Class that the guaranteed calibrator predicts.",
     "Probability": "Probability that the guaranteed calibrator reports for this class.",
-    "Group": "Value of the group columns.",
-    "Accuracy": "Share of rows whose predicted class is the true class.",
-    "Gap before": "Mean confidence minus accuracy in the group, before calibration.",
-    "Gap after": "Mean confidence minus accuracy in the group, after calibration.",
+    "Group": "Values of the columns that define the groups.",
+    "Accuracy": "Share of rows whose predicted class is the true class. The table of groups shows "
+    "the accuracy after calibration.",
+    "Gap before": "Mean confidence minus accuracy in the group, before calibration." + _BINARY_GAP,
+    "Gap after": "Mean confidence minus accuracy in the group, after calibration." + _BINARY_GAP,
     "Finding after": "Whether the confidence interval of the gap after calibration excludes 0.",
     "Base calibrator": "Calibrator whose predictions are averaged.",
     "Weight": "Weight of a base calibrator in the average.",
@@ -122,7 +131,7 @@ GENERAL = {
     "that was fitted on the other folds.",
     "Calibration (of log-loss)": "Part of the log-loss that a cross-fitted calibrator (structured "
     "scaling) removes. Sampling noise can make this part negative.",
-    "Refinement": "Part of the log-loss that remains after this cross-fitted calibrator "
+    "Refinement": "Part of the log-loss that remains after the cross-fitted calibrator "
     "(structured scaling).",
     "95% CI": "95% confidence interval.",
 }

@@ -32,7 +32,7 @@ def guarantee_note(rows: ReportRows, labels: AnyArray, inputs: str) -> Guarantee
     bins = tuple((str(labels[columns[i.claim]]), i.value, i.count, i.low, i.high) for i in ordered)
     method = "top-label histogram binning (50 rows per bin)"
     text = (
-        "This guarantee is not about the calibrator above. It holds if you use "
-        f"{method} instead. {guarantee}"
+        "The following guarantee is not about the calibrator of this report. The guarantee holds "
+        f"if you use {method} instead. {guarantee}"
     )
     return GuaranteeNote(method, text, bins)

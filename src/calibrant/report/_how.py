@@ -20,7 +20,7 @@ _HEURISTIC = (
 
 _GUARANTEE = (
     "The guarantee is about top-label histogram binning on the same rows, not about the calibrator "
-    "above."
+    "of this report."
 )
 
 
@@ -68,9 +68,9 @@ def _how_fitted(case: Case) -> str:
         )
     return (
         f"The method {method} was cross-fitted with {case.fits.n_folds} folds. All figures are for "
-        f"held-out predictions. A calibrator that was fitted on the other folds predicts each "
-        f"fold of the {n_samples:,.0f} rows. The calibrator that this report describes was fitted "
-        f"on all rows."
+        f"held-out predictions. Each fold of the {n_samples:,.0f} rows was predicted by a "
+        f"calibrator that was fitted on the other folds. The calibrator that this report describes "
+        f"was fitted on all rows."
     )
 
 
@@ -79,8 +79,8 @@ def _how_many_tested(case: Case) -> str:
     if n_tested == len(case.drawn.y):
         return ""
     return (
-        "Tests, decomposition, two-bin error, cutoff error and proved shares of answered rows use "
-        f"{n_tested:,} rows, drawn at random."
+        "The tests, the decomposition, the two-bin error, the cutoff error and the guaranteed "
+        f"shares of answered rows use {n_tested:,} rows, drawn at random."
     )
 
 
@@ -97,15 +97,16 @@ def _how_chunked(case: Case) -> tuple[str, ...]:
     if case.has_all_rows:
         return ()
     before, after = case.findings.cell_shares
-    folds = "" if case.fits.is_held_out else " The fold changes about every 60 rows."
+    folds = "" if case.fits.is_held_out else " Folds consist of runs of about 60 rows."
     return (
-        "The rows were read in several passes and not kept. Accuracy, log-loss, Brier score, ECE, "
-        "MCE, the reduction in log-loss, the reliability diagrams and the errors of classes use "
-        f"all rows.{folds}",
+        "The rows were read in several passes and not kept in memory. Accuracy, log-loss, Brier "
+        "score, ECE, MCE, the reduction in log-loss, the reliability diagrams and the errors of "
+        f"classes use all rows.{folds}",
         "The KS error is computed from rows that are counted in cells of similar confidence. The "
         f"KS error is too small by at most {before:.1e} before and {after:.1e} after calibration. "
         "These numbers are the largest shares of rows in a cell.",
         "L2 errors, the guarantee, risk and coverage, and warnings about ties and zero "
-        f"probabilities use {len(case.drawn.y):,} rows, drawn at random. Tests, decomposition, "
-        "two-bin error, cutoff error and proved shares of answered rows use some of these rows.",
+        f"probabilities use {len(case.drawn.y):,} rows, drawn at random. The tests, the "
+        "decomposition, the two-bin error, the cutoff error and the guaranteed shares of answered "
+        "rows use some of these rows.",
     )

@@ -28,21 +28,22 @@ _NOTIONS = ("confidence", "class-wise", "top-label")
 _PLUG_IN = ("conf_ece", "cw_ece", "tl_ece", "mce", "ks", "confidence_on_errors", "doubt_on_correct")
 _MEASURES = ("averaged_two_bin_error", "cutoff_calibration_error")
 _NOTES = {
-    "averaged_two_bin_error": "Squared error, mean over classes; minimized in expectation by the "
-    "true probabilities",
-    "cutoff_calibration_error": "Upper bound on the benefit per row from another threshold; "
-    "biased upward",
-    "mce": "Largest difference in any bin; a bin with few rows can determine this maximum",
-    "ks": "Largest cumulative difference; see the KS graph",
-    "confidence_on_errors": "Only rows with an incorrect prediction",
-    "doubt_on_correct": "Only rows with a correct prediction",
+    "averaged_two_bin_error": "Squared calibration error, averaged over thresholds and classes. "
+    "The true probabilities minimize this error in expectation.",
+    "cutoff_calibration_error": "Upper bound on the benefit per row of another confidence "
+    "threshold. Biased upward by sampling noise.",
+    "mce": "Largest difference between confidence and accuracy in any bin. A bin with few rows can "
+    "determine this maximum.",
+    "ks": "Largest absolute value of the curve in the KS graph",
+    "confidence_on_errors": "Computed from incorrect predictions only",
+    "doubt_on_correct": "Computed from correct predictions only",
 }
 
 
 def metric_rows(case: Case, tests: Sequence[CheckRow]) -> tuple[MetricRow, ...]:
     """Return all rows of the table. The bias of binned errors is taken from ``tests``."""
     evaluations, n_tested = case.findings.evaluations, len(case.tested.y)
-    scope = f" for {n_tested:,} rows, smaller for all rows" if case.is_part_tested else ""
+    scope = f" for {n_tested:,} rows, and smaller for all rows" if case.is_part_tested else ""
     return (
         *_mean_rows(case),
         *(_debiased_row(notion, case) for notion in _NOTIONS),
@@ -121,8 +122,11 @@ def _plug_in_row(
     for test in tests:
         if test.name == name and test.expected_before:
             expected = [test.expected_before, test.expected_after or 0.0]
-            values = " / ".join(map(format_number, expected))
-            note = f"Biased upward: expected value under perfect calibration {values}{scope}"
+            before, after = map(format_number, expected)
+            note = (
+                f"Biased upward. Under perfect calibration, the expected value is {before} before "
+                f"and {after} after calibration{scope}."
+            )
     return _row(
         name, [Estimate(float(getattr(evaluation, name))) for evaluation in evaluations], note
     )
@@ -155,4 +159,4 @@ def _with_caution(note: str, pair: Sequence[inference.Interval]) -> str:
         return note
     reasons = dict.fromkeys(interval.note for interval in pair if interval.note)
     listed = "; ".join(reasons) or "too few rows"
-    return f"{note}. The level of the CI is not guaranteed ({listed})"
+    return f"{note}. The level of the CI is not guaranteed ({listed})."

@@ -80,8 +80,8 @@ def _gap_hint(monitor: CalibrationMonitor, tolerance: float) -> str:
     band = f" The gray band is the tolerance of {tolerance:g}." if tolerance else ""
     start = (
         "Each point is the mean predicted probability minus the observed frequency of all rows "
-        "up to an update, because the rows have weights. Lines are 95% confidence intervals that "
-        "are valid at all times."
+        "up to an update. Single periods are not shown, because the rows have weights. Lines are "
+        "95% confidence intervals that are valid at all times."
         if has_weights(monitor)
         else "Each point is the mean predicted probability minus the observed frequency in one "
         "period. Lines are 95% confidence intervals of single periods (Hoeffding)."

@@ -11,6 +11,7 @@ from calibrant.report._svg import WIDTH, Plane, ceiling, frame, legend, line, po
 from calibrant.report._tables import head, number, table
 
 _WHEN = ("before", "after")
+_CAPTION = "Share of rows that can be answered with a guaranteed maximum error rate"
 
 _SHOWN_COVERAGE = 0.1
 """Bounds at a lower share of rows do not determine the height of a chart. These bounds are much
@@ -37,7 +38,7 @@ def _proved_table(curves: RiskCoverage) -> Markup:
         ]
         for risk, *shares in curves.proved
     ]
-    return table("Rows that can be answered with a proved error rate", RISK_COLUMNS, rows)
+    return table(_CAPTION, RISK_COLUMNS, rows)
 
 
 def risk_svg(curves: RiskCoverage, label: str) -> Markup:

@@ -101,9 +101,9 @@ def possible_sentence(possible: PossibleError) -> str:
     """State the largest errors that the rows do not exclude."""
     rows = "1 row" if round(possible.rows) == 1 else f"{possible.rows:,.0f} rows"
     return (
-        f"These rows do not exclude mean errors of up to {format_percent(possible.overall)} over "
-        f"all rows, and of up to {format_percent(possible.worst)} for predictions of "
-        f"class {possible.name} ({rows}), with 95% confidence."
+        f"With 95% confidence, mean confidence and accuracy differ by at most "
+        f"{format_percent(possible.overall)} over all rows. For predictions of class "
+        f"{possible.name} ({rows}), the difference may be up to {format_percent(possible.worst)}."
     )
 
 
@@ -164,8 +164,8 @@ def _few_rows(class_weights: FloatArray, classes: Sequence[str]) -> str | None:
     if not few:
         return None
     return (
-        f"Few calibration rows (fewer than {FEW_ROWS}) for {shortened(few)}. The figures of these "
-        "classes are not reliable."
+        f"Classes with fewer than {FEW_ROWS} calibration rows: {shortened(few)}. The figures of "
+        "these classes are not reliable."
     )
 
 
@@ -266,8 +266,8 @@ def decomposition_sentence(report: Report) -> str:
     """Describe the decomposition in sentences."""
     pairs = (("Before", report.decomposition.before), ("After", report.decomposition.after))
     return " ".join(
-        f"{when} calibration, log-loss {format_number(c + r)} is the sum of calibration "
-        f"{format_number(c)} and refinement {format_number(r)}."
+        f"{when} calibration, the log-loss of {format_number(c + r)} is the sum of a calibration "
+        f"part of {format_number(c)} and a refinement part of {format_number(r)}."
         for when, (c, r) in pairs
     )
 
@@ -279,7 +279,8 @@ def risk_sentence(report: Report) -> str:
         return "There are no bounds of the error rate, because they require rows without weights."
     before, after = (_risk_at_half(curve) for curve in (curves.before, curves.after))
     caution = (
-        " The bounds after calibration are heuristic, because the rows were cross-fitted."
+        " The bounds after calibration are heuristic, because the calibrator was cross-fitted on "
+        "these rows."
         if curves.guarantee_after == "heuristic"
         else ""
     )
@@ -297,7 +298,7 @@ def _risk_at_half(curve: RiskCurve) -> float:
 def null_sentence(test: CheckRow) -> str:
     """State the null hypothesis of a test, and the validity of its p-values."""
     before, after = (
-        "valid in finite samples" if guarantee == "finite-sample" else guarantee
+        "conservative" if guarantee == "finite-sample" else guarantee
         for guarantee in (test.guarantee, test.guarantee_after or test.guarantee)
     )
     validity = (

@@ -28,7 +28,7 @@ _GROUP_NOTE = "The intervals of groups are not adjusted for the number of groups
 
 _BEST_OF_SEVERAL = (
     "The best of several methods looks better than it is. "
-    "Evaluate it on rows that were not used to choose it."
+    "Evaluate the selected method on rows that were not used for the selection."
 )
 
 

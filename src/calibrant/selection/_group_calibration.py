@@ -527,10 +527,10 @@ class GroupCalibration(Calibrator):
 
     def _description(self) -> str:
         if not self.by_:
-            return "No groups were passed, so all rows have the pooled calibrator."
+            return "No groups were passed, so the pooled calibrator is applied to all rows."
         n_groups = ", ".join(f"{len(names)} by {name}" for name, names in self.groups_.items())
         if self.weights_[0] == 1.0 or self.gain_ is None:
-            return f"Groups: {n_groups}. They do not differ enough for separate corrections."
+            return f"Groups: {n_groups}. The groups do not differ enough for separate corrections."
         shares = ", ".join(
             f"{weight:.0%} {name}"
             for weight, name in zip(self.weights_, _STAGES, strict=True)
