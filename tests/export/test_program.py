@@ -41,7 +41,10 @@ def test_scores_of_other_columns_are_rejected(tempered):
         ({"nodes": {}}, "lists"),
         ({"classes": [0]}, "at least two classes, got 1"),
         ({"inputs": "odds"}, "inputs"),
-        ({"nodes": [{"op": "eval", "args": [0], "constants": {}}]}, "the operation is unknown"),
+        (
+            {"nodes": [{"op": "eval", "args": [0], "constants": {}}]},
+            "the program contains an unknown operation",
+        ),
         ({"nodes": [{"op": "log", "args": [1], "constants": {}}]}, "must be earlier values"),
         ({"nodes": [{"op": "log", "args": [], "constants": {}}]}, "expected 1 argument, got 0"),
         ({"nodes": [{"op": "log", "args": ["0"], "constants": {}}]}, "must be integers"),
@@ -88,7 +91,7 @@ def test_nan_is_rejected(tempered):
         (
             "step",
             {"edges": [1.0, 0.0], "values": [0, 1, 2], "side": "left"},
-            "edges must be sorted",
+            "edges must be in increasing order",
         ),
         ("step", {"edges": [0.0], "values": [0.0, 1.0], "side": "up"}, "side"),
         ("interpolate", {"x": [0.0, 0.0], "y": [0.0, 1.0]}, "x must be strictly increasing"),

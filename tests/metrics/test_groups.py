@@ -53,7 +53,7 @@ def test_groups_with_too_few_rows_are_named():
     result = evaluate(Y, P, by=["a", "a", "b", "b"])
     assert result.too_small == ("a", "b")
     assert result["a"].finding == "too few rows"
-    assert str(result).endswith("Too few rows to detect a gap of 0.1: a, b.")
+    assert str(result).endswith("These groups have too few rows to detect a gap of 0.1: a, b.")
 
 
 def test_a_group_that_is_wrong_is_found(data):
@@ -290,5 +290,5 @@ def test_groups_below_a_size_are_suppressed(rng):
     result = evaluate(draw_labels(proba, rng=rng), proba, by=group, min_rows=30)
     assert [part.name for part in result] == ["common"]
     assert result.suppressed == ("rare",)
-    assert "Not shown because of few rows: 1 group." in str(result)
+    assert "The table omits 1 group with too few rows." in str(result)
     assert len(result.to_frame()) == 1

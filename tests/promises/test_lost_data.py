@@ -117,7 +117,7 @@ def test_arrays_are_not_calibrated_in_place_or_twice(folder, rng, capsys):
     assert "would be overwritten" in rejected(capsys, "apply", "m.json", "x.npy", "-o", "x.npy")
     assert run(["apply", "m.json", "x.npz", "-o", "x.npz", "-q"]) == 0
     said = rejected(capsys, "apply", "m.json", "x.npz", "-o", "x.npz")
-    assert "calibrated already" in said
+    assert "already calibrated" in said
     np.testing.assert_array_equal(np.load("x.npy"), proba)
     with np.load("x.npz") as arrays:
         np.testing.assert_array_equal(arrays["raw_probs"], proba)
@@ -128,7 +128,7 @@ def test_arrays_are_not_calibrated_in_place_or_twice(folder, rng, capsys):
 
 def test_a_monitor_recognizes_a_file_that_was_already_added(folder, rng, capsys):
     Path("copy.csv").write_bytes(Path("w1.csv").read_bytes())
-    assert "These rows were added before, as 'w1'" in rejected(
+    assert "These rows were already added, as 'w1'" in rejected(
         capsys, "monitor", "update", "s.json", "copy.csv"
     )
     said = rejected(capsys, "monitor", "update", "s.json", "w2.csv", "--when", "w1")
@@ -144,7 +144,7 @@ def test_the_digest_of_rows_does_not_depend_on_the_format_of_the_file(folder, ca
 
     pyarrow.parquet.write_table(pyarrow.csv.read_csv("w1.csv"), "w1-again.parquet")
     said = rejected(capsys, "monitor", "update", "s.json", "w1-again.parquet")
-    assert "These rows were added before" in said
+    assert "These rows were already added" in said
 
 
 def test_an_update_whose_output_cannot_be_written_has_a_separate_exit_code(folder, rng):

@@ -42,7 +42,7 @@ def test_a_saved_model_keeps_its_metadata(model, tmp_path):
 
 @pytest.mark.parametrize("metadata", [{"data": Path("x")}, {1: "x"}, {"rows": [1]}, "text"])
 def test_metadata_with_other_than_plain_values_raises_an_error(model, metadata, tmp_path):
-    with pytest.raises(TypeError, match="metadata must be a dict of names and plain values"):
+    with pytest.raises(TypeError, match="metadata must be a dict with strings as keys"):
         save(model, tmp_path / "m.json", metadata=metadata)
     assert not (tmp_path / "m.json").exists()
 

@@ -168,4 +168,6 @@ def test_shared_sentences_hold_the_numbers(hostile):
     assert headline_sentence(hostile).startswith("Before calibration: mean confidence ")
     assert f"{format_number(hostile.ks.before_error)} before" in ks_sentence(hostile)
     after = format_number(sum(hostile.decomposition.after))
-    assert f"After calibration, log-loss {after} is the sum of" in decomposition_sentence(hostile)
+    assert f"After calibration, the log-loss of {after} is the sum of" in decomposition_sentence(
+        hostile
+    )

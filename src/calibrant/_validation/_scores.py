@@ -207,8 +207,8 @@ def _check_logits(array: FloatArray, context: _Context, what: str = "logits") ->
         raise ValueError(
             f"Row {row + context.first_row} of the {what} is {_format_row(array[row])}, but NaN, "
             f"+inf, values above {LARGEST_LOGIT:g} and rows with only -inf are not allowed. Remove "
-            "such rows, or find out why the model returns them. (-inf for some classes of a row is "
-            "accepted and means the probability eps.)"
+            "such rows, or find out why the model returns them. (-inf for some classes of a row "
+            "is accepted and stands for the probability eps.)"
         )
     # Finite masks such as the lowest float mean -inf. Copy the array only if it has such masks.
     is_mask = (array < -LARGEST_LOGIT) & np.isfinite(array)

@@ -161,9 +161,10 @@ def raise_if_other_order(scores: FloatArray, y: IntArray, names: AnyArray) -> No
     # sqrt(gained + lost).
     if gained - lost > _STANDARD_ERRORS * (gained + lost) ** 0.5:
         raise ValueError(
-            f"The labels agree far better with the columns in the order "
+            "The labels agree far better with the columns in the order "
             f"{shortened(names[order], show=repr)} than in sorted order. Pass "
-            f"classes={names[order].tolist()} for this order, or classes={names.tolist()}."
+            f"classes={names[order].tolist()} for this order, or classes={names.tolist()} for "
+            "sorted order."
         )
 
 

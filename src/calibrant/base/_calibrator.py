@@ -330,7 +330,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         check_fitted(self)
         if self.is_multilabel_:
             raise ValueError(
-                "predict returns one label per row, but this calibrator was fitted to several "
+                "predict returns one label per row, but this calibrator was fitted with several "
                 "labels per row. Use predict_proba(X) >= 0.5, with a threshold per label."
             )
 

@@ -215,9 +215,9 @@ def _check_other_data(model: Path, calibration: Path) -> None:
         is_same = hashlib.file_digest(file, "sha256").hexdigest() == digest
     if is_same:
         raise ValueError(
-            f"{model} was fitted on {calibration}. The rows of the fit cannot support a guarantee, "
-            f"because the calibrator makes fewer errors on them than on new rows. Pass a file with "
-            f"other rows to --calibration."
+            f"{model} was fitted on {calibration}. The calibrator makes fewer errors on these rows "
+            "than on new rows, so these rows cannot support a guarantee. Pass a file with other "
+            "rows to --calibration."
         )
 
 
@@ -231,8 +231,8 @@ def read_costs(path: Path, classes: AnyArray) -> tuple[AnyArray, list[str] | Non
         lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
     if not lines or len({len(line) for line in lines}) > 1:
         raise ValueError(
-            f"{path} must be a table of costs with equally long lines. Write one line per class "
-            "and one cost per action."
+            f"{path} must be a table of costs with the same number of values in every line. Write "
+            "one line per class and one cost per action."
         )
     if all(map(_is_number, lines[0])):
         return _as_numbers(path, lines), None

@@ -94,8 +94,8 @@ def read_text(file: ScoreFile, name: str, option: str) -> list[str | None]:
         return file.reader.text_column(name)
     except ValueError:
         raise ValueError(
-            f"The column {name!r} of {option} must contain text or integers. Convert this column, "
-            "or pass another column."
+            f"The column {name!r} of {option} must contain strings or integers. Convert this "
+            "column, or pass another column."
         ) from None
 
 
@@ -113,7 +113,7 @@ def read_model_columns(
     if names and len(names) != len(expected):
         raise ValueError(
             f"The model was fitted with --by {' --by '.join(expected)}, so {len(expected)} group "
-            f"columns are needed, but {len(names)} are passed. Pass --by once per group column."
+            f"columns are needed, but {len(names)} were passed. Pass --by once per group column."
         )
     texts = {
         column: read_text(file, name, "--by")

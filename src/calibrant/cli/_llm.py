@@ -56,7 +56,8 @@ def _threshold_lines(thresholds: Mapping[str, llm.AnswerThreshold]) -> list[str]
         risk = format_percent(thresholds[unproved[0]].risk)
         names = f" ({', '.join(unproved)})" if lines else ""
         lines.append(
-            f"No threshold could be proved for {len(unproved):,} of {len(thresholds):,} tasks: "
-            f"their rows do not show that at most {risk} of any answers are wrong{names}."
+            f"No threshold could be proved for {len(unproved):,} of {len(thresholds):,} "
+            f"tasks{names}. At no threshold do the rows of these tasks prove an error rate of at "
+            f"most {risk}."
         )
     return lines

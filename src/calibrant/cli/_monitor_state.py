@@ -140,12 +140,13 @@ def note_file(monitor: CalibrationMonitor, when: str, digest: str, *, again: boo
     earlier = next((entry[0] for entry in files if digest in entry), None)
     if earlier is not None and not again:
         raise ValueError(
-            f"These rows were added before, as {earlier!r}. Pass --again to count these rows twice."
+            f"These rows were already added with the name {earlier!r}. Pass --again to count these "
+            "rows twice."
         )
     if when in names and not again:
         raise ValueError(
-            f"An update {when!r} was added before. Pass another name with --when, or pass --again "
-            "to add these rows under the same name."
+            f"An update with the name {when!r} was already added. Pass another name with --when, "
+            "or pass --again to add these rows under the same name."
         )
     monitor.metadata["files"] = [*files, [when, digest]][-_MOST_FILES:]
 

@@ -150,7 +150,7 @@ def _check_names(classifier: Any, outputs: Sequence[str]) -> None:
     if clashes:
         raise ValueError(
             f"The classifier has an input named {clashes[0]!r}, but the joined model has an output "
-            'of this name. Rename the input, for example initial_types=[("features", ...)].'
+            'with the same name. Rename the input, for example initial_types=[("features", ...)].'
         )
 
 

@@ -196,8 +196,9 @@ def _scale(q: Sql, x: list[Columns], c: Any) -> Columns:
 def _affine(q: Sql, x: list[Columns], c: Any) -> Columns:
     if c["coef"].size > _MOST_TERMS:
         raise ValueError(
-            f"A calibrator with {c['coef'].size:,} coefficients is too large for a query; the "
-            f'maximum is {_MOST_TERMS:,}. Fit StructuredScaling("vector"), or use to_onnx.'
+            f"A calibrator with {c['coef'].size:,} coefficients is too large for a query, which "
+            f"can have at most {_MOST_TERMS:,} coefficients. "
+            'Fit StructuredScaling("vector"), or use to_onnx.'
         )
     rows = []
     for line, offset in zip(c["coef"], c["offset"], strict=True):

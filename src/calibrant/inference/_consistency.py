@@ -299,8 +299,9 @@ def _claims(
     ]
     if rejected:
         raise ValueError(
-            f"{', '.join(rejected)} cannot be options of the metric, because the metric is "
-            f"evaluated on drawn labels. Pass sample_weight and classes to consistency_test."
+            f"{', '.join(rejected)} cannot be options of the metric, because the test also "
+            "evaluates the metric on random labels. Pass sample_weight and classes to "
+            "consistency_test."
         )
     return notion.claims(proba, y, weight)
 

@@ -167,7 +167,7 @@ def _top_columns(columns: Sequence[str], label: str | None, weight: str | None) 
     if ranks != list(range(1, len(ranks) + 1)) or not set(scores) <= set(columns):
         raise ValueError(
             "The file needs columns top1_label, top1_logprob, top2_label, ... for every rank, but "
-            f"has {shortened(columns)}. Add the missing columns."
+            "has the columns {shortened(columns)}. Add the missing columns."
         )
     tail = [TAIL_COLUMN] if TAIL_COLUMN in columns else []
     labels = tuple(f"top{rank}_label" for rank in ranks)
@@ -297,8 +297,8 @@ def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[st
     if list(prefixed) == _numbered(names):
         return list(prefixed.values()), names
     raise ParameterError(
-        "The model needs {kind} of {n} classes ({names}), but no columns are named after them. "
-        f"Pass {{{model.inputs}:'a,b,...'}} with the columns in this order. The file has "
+        "The model needs {kind} of {n} classes ({names}), but no columns are named after these "
+        "classes. Pass {{{model.inputs}:'a,b,...'}} with the columns in this order. The file has "
         "{columns}.",
         {
             "n": len(names),
@@ -318,8 +318,8 @@ def _reject_output(columns: Sequence[str], model: ModelScores, first: str) -> No
     """Raise if probabilities are calibrated already."""
     if model.inputs == "proba" and {first, f"raw_{first}"} <= set(columns):
         raise ParameterError(
-            "The file has columns {first!r} and 'raw_{first}', so it was written by calibrant "
-            "apply and is calibrated already. Pass {proba:'raw_p_*'} to calibrate the original "
+            "The file has columns {first!r} and 'raw_{first}', so calibrant apply wrote it, and "
+            "its scores are already calibrated. Pass {proba:'raw_p_*'} to calibrate the original "
             "scores again.",
             {"first": first},
         )
@@ -328,8 +328,8 @@ def _reject_output(columns: Sequence[str], model: ModelScores, first: str) -> No
 def _reject_top_output(columns: Sequence[str]) -> None:
     if "raw_top1_logprob" in columns:
         raise ValueError(
-            "The file has a column raw_top1_logprob, so it was written by calibrant apply and is "
-            "calibrated already. Apply the model to the original file."
+            "The file has a column raw_top1_logprob, so calibrant apply wrote it, and its scores "
+            "are already calibrated. Apply the model to the original file."
         )
 
 
@@ -357,8 +357,8 @@ def _order_for_model(
     if not set(names) & set(wanted) and (is_list or names == _numbered(wanted)):
         return scores, wanted
     raise ParameterError(
-        "The columns are named after the classes {names}, but the model has {wanted}. Pass "
-        f"{{{model.inputs}:'a,b,...'}} with the columns in the order of the model.",
+        "The columns are named after the classes {names}, but the model has the classes {wanted}. "
+        f"Pass {{{model.inputs}:'a,b,...'}} with the columns in the order of the model.",
         values,
     )
 

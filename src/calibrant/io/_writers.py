@@ -37,8 +37,8 @@ def check_ending(path: Path, file: ScoreFile) -> None:
         raise ValueError(f"{path} has an unknown file extension. Use one of {', '.join(ENDINGS)}.")
     if path.suffix.lower() in ARRAY_ENDINGS and file.has_top_scores:
         raise ValueError(
-            f"{path} is a file of arrays, but top scores are columns of a table. Write a .csv or "
-            ".parquet file."
+            f"{path} is a file of arrays, but top scores need a table with named columns. Write a "
+            ".csv or .parquet file."
         )
 
 

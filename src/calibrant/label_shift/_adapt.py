@@ -268,8 +268,8 @@ def _rows_of(source: Any) -> int:
     weights = getattr(getattr(source, "calibrator_", source), "class_weights_", None)
     if weights is None:
         raise TypeError(
-            f"{type(source).__name__} has no class_weights_, so the number of its rows is unknown. "
-            f"Pass a fitted calibrator, or the calibrated probabilities of source rows."
+            f"{type(source).__name__} has no class_weights_, so the number of its calibration rows "
+            "is unknown. Pass a fitted calibrator, or the calibrated probabilities of source rows."
         )
     return max(1, round(float(np.sum(weights))))
 

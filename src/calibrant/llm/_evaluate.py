@@ -121,7 +121,7 @@ class RunsEvaluation:
         for task in self.tasks:
             if task.task == name:
                 return task
-        raise KeyError(f"There is no task {name!r} with confidences.")
+        raise KeyError(f"No task with the name {name!r} has confidences.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as plain values."""
@@ -166,10 +166,9 @@ class RunsEvaluation:
             else f"intervals of all {len(self)} tasks hold jointly"
         )
         text = (
-            f"Gap: mean confidence minus accuracy. If questions are independent, the {scope} "
-            f"with probability {self.level:g}. Error: "
-            "debiased L2 calibration error. Gain: reduction of the log-loss by calibration, on "
-            "held-out rows."
+            "The gap is the mean confidence minus accuracy. If questions are independent, the "
+            f"{scope} with probability {self.level:g}. The error is the debiased L2 calibration "
+            "error. The gain is the reduction in log-loss by calibration on held-out rows."
         )
         if not self.without_confidence:
             return text
@@ -228,7 +227,7 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
     >>> print(evaluate(Runs({"trivia": run})))
     task    rows  missing  accuracy  confidence  gap (95% CI) ...
     trivia  400   0        0.550     0.765       +0.215 (+0.166 to +0.266) ... overconfident
-    Gap: ...
+    The gap is ...
     """
     check_level(level)
     run_of = runs.evaluated

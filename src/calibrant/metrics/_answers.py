@@ -322,7 +322,7 @@ def as_outcomes(values: AnyArray) -> BoolArray:
     """Convert outcomes to booleans, or raise if they are not 0 and 1, or True and False."""
     if values.dtype.kind in "OSU" and not all(isinstance(value, bool) for value in values.tolist()):
         raise ValueError(
-            "correct must be 0 or 1, or True or False, got text. Compare predictions and labels "
+            "correct must be 0 or 1, or True or False, got strings. Compare predictions and labels "
             "first, for example with correct = predictions == labels."
         )
     if not np.isin(values, (0, 1)).all():

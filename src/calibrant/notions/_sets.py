@@ -167,7 +167,8 @@ class ColumnSetNotion(Notion):
         if max(map(max, self.columns)) >= n_classes:
             raise ValueError(
                 f"The sets {shortened(self.names)} contain column {max(map(max, self.columns))}, "
-                f"but the scores have {n_classes} columns. Pass classes=[...] of these scores."
+                f"but the scores have {n_classes} columns. Pass classes=[...] with one name per "
+                "score column."
             )
         return len(self.names)
 

@@ -403,8 +403,8 @@ class MulticlassToBinary(Calibrator):
         fitted = [c for c in self.calibrators_ if isinstance(c, HistogramBinning)]
         if not fitted:
             raise AttributeError(
-                f"{type(self.calibrator).__name__} has no bins, so there is no bins_. Use "
-                f"MulticlassToBinary(HistogramBinning())."
+                f"{type(self.calibrator).__name__} has no bins, so the attribute bins_ does not "
+                "exist. Use MulticlassToBinary(HistogramBinning())."
             )
         return Bins(tuple(c.edges_ for c in fitted))
 

@@ -266,8 +266,8 @@ def decomposition_sentence(report: Report) -> str:
     """Describe the decomposition in sentences."""
     pairs = (("Before", report.decomposition.before), ("After", report.decomposition.after))
     return " ".join(
-        f"{when} calibration, log-loss {format_number(c + r)} is the sum of calibration "
-        f"{format_number(c)} and refinement {format_number(r)}."
+        f"{when} calibration, the log-loss of {format_number(c + r)} is the sum of a calibration "
+        f"loss of {format_number(c)} and a refinement loss of {format_number(r)}."
         for when, (c, r) in pairs
     )
 

@@ -334,8 +334,8 @@ class GroupCalibration(Calibrator):
         if by is None:
             if self.by_ and self.group_ is None:
                 raise ValueError(
-                    f"This calibrator was fitted with groups by {', '.join(self.by_)}, but by is "
-                    f"missing. Pass by=frame[{list(self.by_)!r}], or call for_group first."
+                    f"This calibrator was fitted with the group columns {', '.join(self.by_)}, but "
+                    f"by= is missing. Pass by=frame[{list(self.by_)!r}], or call for_group first."
                 )
             return ()
         if self.group_ is not None or not self.by_:
@@ -514,7 +514,7 @@ class GroupCalibration(Calibrator):
     def _chunked_note(self) -> str:
         note = self.pooled_._chunked_note() if isinstance(self.pooled_, Calibrator) else ""
         return " ".join(
-            dict.fromkeys(filter(None, ["Rows are assigned to folds by their number.", note]))
+            dict.fromkeys(filter(None, ["Rows are assigned to folds by their row number.", note]))
         )
 
     _member_name: ClassVar[str] = "calibrators"

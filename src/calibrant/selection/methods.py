@@ -150,7 +150,7 @@ def method(name: str, *, notion: str | None = None) -> Any:
 
 def _find(name: str) -> Method:
     if name in _OTHER_NAMES:
-        raise ValueError(f"unknown method {name!r}; did you mean {_OTHER_NAMES[name]!r}?")
+        raise ValueError(f"Unknown method {name!r}. Did you mean {_OTHER_NAMES[name]!r}?")
     if name not in METHODS:
         raise ValueError(unknown_name("method", name, METHODS))
     return METHODS[name]
