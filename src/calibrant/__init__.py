@@ -168,7 +168,7 @@ def _suggest(name: str) -> str | None:
     # Imported here, because this import doubles the import time of the package.
     from difflib import get_close_matches
 
-    if name.startswith("_"):  # tools look up these names, so suggest no other name
+    if name.startswith("_"):  # tools look up private names, for which no suggestion is useful
         return None
     near = get_close_matches(name, _HOMES, n=1)
     if near:

@@ -97,7 +97,7 @@ def test_nan_is_rejected(tempered):
         ("interpolate", {"x": [0.0, 0.0], "y": [0.0, 1.0]}, "x must be strictly increasing"),
         ("bumps", {"centers": [0.0], "heights": [], "width": 1.0}, "heights"),
         ("top", {"count": 3}, "between 1 and 2"),
-        ("columns", {"columns": np.array([2])}, "among 0..1"),
+        ("columns", {"columns": np.array([2])}, "numbers from 0 to 1"),
         ("mix", {"weights": [1.0, 1.0], "constant": 0.0}, "weights"),
         ("divide", {"by": 0.0}, "must not be 0"),
         ("divide", {"by": np.nan}, "without NaN"),

@@ -241,11 +241,12 @@ class ChunkedSample(Sample):
         return 0
 
     def block_store(self) -> None:
-        return None  # chunks may be read in other processes
+        return None  # other processes that read chunks have no access to a store in this process
 
     def summary_rows(self) -> ArraySample | None:
         counts = self._source.counts
-        # The first pass has read these rows, unless rows with weight zero shift their places.
+        # The first pass over the data has already read the summary rows. If rows have weight zero,
+        # the first pass used other row numbers.
         if not self._changes and self.n_rows == counts.n_rows == self._source.source.n_rows:
             return join_rows(counts.summary)
         return super().summary_rows()

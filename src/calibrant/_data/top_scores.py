@@ -335,7 +335,8 @@ def _with_rest(
         log_rest = _check_rest(rest, total)
     if log_p.shape[1] == n_classes:
         return log_p - total[:, None], np.full(len(log_p), LOG_ZERO)
-    # The probability of the m-th class bounds that of each other class, and so the tail mass.
+    # No other class is more probable than the m-th class. So the probability of the m-th class
+    # limits the tail mass.
     most = log_p[:, -1] + np.log(n_classes - log_p.shape[1])
     return log_p, np.minimum(log_rest, most)
 
@@ -347,7 +348,7 @@ def _check_rest(rest: Any, total: FloatArray) -> FloatArray:
             f"rest must have shape {total.shape}, one number per row, got shape {array.shape}."
         )
     off = np.abs(np.logaddexp(total, array))
-    if not (off <= _SUM_TOLERANCE).all():  # also true for NaN
+    if not (off <= _SUM_TOLERANCE).all():  # also catches NaN
         row = int(np.flatnonzero(~(off <= _SUM_TOLERANCE))[0])
         raise ValueError(
             f"The top probabilities of row {row} sum to {np.exp(total[row]):.6g}, so rest[{row}] "

@@ -154,7 +154,7 @@ def _moment_sums(
     weight, inverse, scale = block.weight, 1.0 / norm, 1.0
     mean = first * inverse
     share, weighted_mean = inverse, mean
-    if weight.strides == (0,):  # equal weights are a factor of the sums, which saves two products
+    if weight.strides == (0,):  # equal weights factor out of the sums, which saves two products
         scale = float(weight[0])
     else:
         share, weighted_mean = weight * inverse, weight * mean

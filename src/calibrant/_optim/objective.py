@@ -64,7 +64,7 @@ class Objective:
         self.sample = sample.normalized()
         self.n_rows, self.n_classes = sample.shape
         self.is_small = _is_dense(score_map, self.n_rows, sample.pass_cost)
-        # Equal weights are the usual case. A common weight is a factor of the sums, which saves a
+        # Equal weights are the usual case. A common weight factors out of the sums, which saves a
         # product.
         self._even = self.sample.even_weight
         self._is_large = self.n_rows >= MATRIX_ROWS
@@ -116,8 +116,8 @@ class Objective:
         u, y, weight, start = block
         s = self.map.apply(theta, u)
         index = np.arange(len(y))
-        # Exponentials of moderate logits cannot overflow. Large data skip the row maximum, which
-        # takes longer than this check.
+        # Exponentials of moderate logits cannot overflow. For large data, this check takes less
+        # time than the row maximum, which it usually replaces.
         if not (self._is_large and s.min() >= -MODERATE and s.max() <= MODERATE):
             s -= row_max(s)[:, None]
         true = true_class(s, y)

@@ -164,7 +164,8 @@ def locked(path: Path) -> Iterator[None]:
     except (BlockingIOError, FileExistsError):
         hint = "Try again later." if has_flock else f"If no other update is running, remove {lock}."
         raise ValueError(f"{path} is locked by another update. {hint}") from None
-    # Windows cannot remove an open file. Other systems remove the file while the lock still holds.
+    # Windows cannot remove an open file. On other systems, this process removes the file while it
+    # still holds the lock.
     steps = [partial(lock.unlink, missing_ok=True), partial(os.close, descriptor)]
     try:
         yield

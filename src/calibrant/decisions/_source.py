@@ -219,7 +219,8 @@ def _warn_repeated(proba: FloatArray) -> None:
         return
     values_and_maxima = uncertain, uncertain.max(axis=1)
     rows, confidences = (len(np.unique(values, axis=0)) for values in values_and_maxima)
-    if confidences < (1 - _MANY_REPEATED) * rows:  # scores with few distinct values, such as votes
+    # Scores such as votes have only a few distinct values.
+    if confidences < (1 - _MANY_REPEATED) * rows:
         return
     warn_data(
         f"{share:.1%} of the rows of the proof repeat an earlier row. A guarantee holds for "

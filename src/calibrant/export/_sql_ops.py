@@ -244,8 +244,9 @@ def _put(q: Sql, x: list[Columns], c: Any) -> Columns:
     return [entry(k, column) for k, column in enumerate(x[0])]
 
 
-# Operations with several steps. Each step is a table expression. Its argument x contains the
-# columns of earlier steps: x[0] are the columns of the arguments, and x[i] those of step i.
+# Operations with several steps. Each step is a table expression. The argument x of a step contains
+# the columns of earlier steps. x[0] contains the columns of the arguments, and x[i] contains the
+# columns of step i.
 Steps = list[Write]
 
 

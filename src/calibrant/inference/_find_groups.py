@@ -285,7 +285,7 @@ def _candidates(
     min_rows: int,
 ) -> Iterator[tuple[_Condition, ...]]:
     """Yield disjoint nodes of a tree with evidence of miscalibration, strongest evidence first."""
-    from sklearn.tree import DecisionTreeRegressor  # importing it takes half a second
+    from sklearn.tree import DecisionTreeRegressor  # this import takes half a second
 
     if len(residual) < 2 * min_rows:
         return

@@ -132,8 +132,8 @@ class ArrayReader(FileReader):
             table = pa.table({} if labels is None else {"label": labels}) if all_columns else None
             scores = np.asarray(self.scores[rows])
             if self._order is not None:
-                # Use C order, as for arrays in memory. The memory layout determines the order of
-                # sums and so the last bit of a prediction.
+                # Use C order, as for arrays in memory. The memory layout determines the order in
+                # which BLAS adds numbers, which can change the last bit of a prediction.
                 scores = np.ascontiguousarray(scores[:, self._order])
             weight = None if self.weight is None else self.weight[rows]
             yield FileBlock(rows.start, scores, labels, weight, table)

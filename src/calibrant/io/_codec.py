@@ -74,7 +74,8 @@ class Writer:
 
     def _name(self, instance: Any) -> str:
         cls = type(instance)
-        # Most classes have their own name in files. To compare all of them would import them all.
+        # Most classes have their class name in files. Check this name first, because the loop below
+        # imports all registered classes.
         if cls.__name__ in self.classes and self.classes[cls.__name__] is cls:
             return cls.__name__
         for name, registered in self.classes.items():
@@ -131,8 +132,8 @@ class Writer:
             raise TypeError(f"{where} is an array of dtype {array.dtype}, which cannot be saved.")
         if where not in self.may_be_nan and array.dtype.kind == "f" and np.isnan(array).any():
             raise ValueError(f"{where} contains NaN, so it cannot be saved. Fit it again.")
-        # Keep the memory layout, which determines the order of sums in BLAS and so the last bit of
-        # a prediction.
+        # Keep the memory layout, which determines the order in which BLAS adds numbers. Another
+        # order could change the last bit of a prediction.
         is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
         order: Literal["C", "F"] = "F" if is_fortran else "C"
         raw = np.asarray(array, dtype=_NUMERIC[name]).tobytes(order)

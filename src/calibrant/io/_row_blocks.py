@@ -183,7 +183,7 @@ class BlockSource(ChunkSource):
         return self.blocks.n_classes
 
     def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterator[Any]:
-        # Threads work on some blocks while the next one is read.
+        # Threads process some blocks while this thread reads the next block.
         with ThreadPoolExecutor(n_threads()) as pool:
             yield from map_in_order(pool, function, self._tracked(), ahead=n_threads() + 1)
 

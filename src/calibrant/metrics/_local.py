@@ -210,7 +210,7 @@ def _reach(score: FloatArray, before: FloatArray, x: float, span: float) -> floa
 
 def _fit_point(rows: _Ordered, x: float, reach: float) -> float:
     """Fit a local quadratic regression at one score. If it is not unique, it has minimum norm."""
-    if reach == 0:  # tied scores fill the whole span
+    if reach == 0:  # all neighbors have the score x
         ties = rows.between(x, x)
         return float(np.average(ties.outcome, weights=ties.weight))
     # Use slightly more than the distance of the farthest row, whose weight would otherwise be 0.

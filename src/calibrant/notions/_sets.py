@@ -181,7 +181,7 @@ class ColumnSetNotion(Notion):
         for j, columns in enumerate(self.columns):
             contains[list(columns), j] = True
         score = np.asarray(proba, dtype=np.float64) @ contains.astype(np.float64)
-        np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
+        np.minimum(score, 1.0, out=score)  # row sums may exceed one by rounding
         hit = np.empty(0, np.intp) if y is None else np.flatnonzero(contains[y])
         return ClaimBlock(score, None, hit)
 

@@ -73,7 +73,8 @@ def draw_points(
         ax.scatter(curve.score[rows], curve.outcome[rows], s=area[rows], **looks, **look)
     from matplotlib.lines import Line2D  # matplotlib is optional
 
-    # All legends show the same marker size, because the size in the diagram depends on the rows.
+    # All legends show the same marker size, because the size in the diagram depends on the number
+    # of rows.
     marker: Any = {"linestyle": "", "marker": style.marker, "color": style.color, "markersize": 6}
     return Line2D([], [], label=name, **marker)
 

@@ -464,7 +464,7 @@ class MulticlassToBinary(Calibrator):
         return reduction_guarantee(bins, alpha, base.delta, is_normalized=self._is_normalized)
 
 
-# Index of the pooled claim of a quantity. Seeds depend on the index, and no claim has -1.
+# Index of the pooled claim of a quantity. Seeds depend on the index, and no claim has the index -1.
 _POOLED = -1
 
 

@@ -172,8 +172,8 @@ def check_members(members: Mapping[str, Any], sample: Sample) -> None:
         if needs_rows(member):
             sample.rows(name)
         if getattr(member, "_folds_by_row", False):
-            # This calibrator assigns chunked rows to folds by their number, as the outer folds do.
-            # So its folds would be the same as the outer folds.
+            # This calibrator assigns chunked rows to folds by their row number, as the outer folds
+            # do. So the inner folds would be the same as the outer folds.
             sample.rows(f"{name} inside other folds", "pass the calibrators inside it instead")
 
 
