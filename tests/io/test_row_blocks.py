@@ -203,5 +203,5 @@ def test_parts_of_an_engine_may_have_names_of_classes(data):
     parts = Thirds(logits, names[labels], weight, classes=names)
     model = TemperatureScaling(inputs="logits").fit(parts, None)
     assert model.classes_.tolist() == names.tolist()
-    with pytest.raises(TypeError, match="come with the chunks"):
+    with pytest.raises(TypeError, match="already contain labels and weights"):
         model.fit(parts, labels)

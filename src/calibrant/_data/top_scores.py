@@ -325,8 +325,9 @@ def _with_rest(
         if total.max() > _SUM_TOLERANCE:
             row = int(total.argmax())
             raise ValueError(
-                f"The probabilities of row {row} sum to {np.exp(total[row]):.6g}, more than 1. "
-                "Pass rest='unknown' if the scores are logits or are known only up to a constant."
+                f"The probabilities of row {row} sum to {np.exp(total[row]):.6g}, which is more "
+                "than 1. Pass rest='unknown' if the scores are logits or are known only up to a "
+                "constant."
             )
         # expm1 keeps the digits of a small tail mass.
         tail_mass = -np.expm1(np.minimum(total, 0.0))

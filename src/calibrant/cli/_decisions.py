@@ -100,8 +100,8 @@ def make_decision(
     if len(names) != 1:
         actual = " and ".join(f"--{name}" for name in names) or "none of them"
         raise ValueError(
-            f"A calibrator needs one of --cost FILE, --risk SHARE and --sets SHARE, got {actual}. "
-            f"For example, pass --risk 0.05 --calibration labeled.csv."
+            "For a calibrator, pass exactly one of --cost FILE, --risk SHARE and --sets SHARE, "
+            f"got {actual}. For example, pass --risk 0.05 --calibration labeled.csv."
         )
     if options.cost is not None:
         return _by_cost(model, options)
@@ -157,7 +157,8 @@ def _by_batch(
         )
     if options.save is not None:
         raise ValueError(
-            "--batch decides on one file, so the decision cannot be saved. Remove --save."
+            "With --batch, the decision applies only to one file, so the decision cannot be saved. "
+            "Remove --save."
         )
     file = _open_new(data, scores_of(model), options.calibration or data.file, out)
     new = np.concatenate([block.scores for block in file.blocks(all_columns=True)])

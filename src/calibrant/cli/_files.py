@@ -62,7 +62,8 @@ def rows_for(
     loaded_calibrators = [calibrator for calibrator in calibrators if calibrator.needs_rows]
     if is_chunked and loaded_calibrators:
         raise ParameterError(
-            "{name} needs all rows and cannot be fitted in blocks. Pass {in_memory:True}.",
+            "{name} needs all rows in memory, so it cannot be fitted in blocks. Pass "
+            "{in_memory:True}.",
             {"name": type(loaded_calibrators[0]).__name__},
         )
     if is_chunked is None:

@@ -197,7 +197,7 @@ def _guess_output(outputs: Sequence[str], inputs: str) -> str:
     ]
     if not [*first, *neutral]:
         raise ValueError(
-            f"The calibrator needs {inputs}, but no output of the classifier has such a name. Pass "
-            f"output=NAME with one of {', '.join(outputs)}."
+            f"The calibrator needs {inputs}, but no output name of the classifier indicates this "
+            f"type of scores. Pass output=NAME with one of {', '.join(outputs)}."
         )
     return [*first, *neutral][0]

@@ -196,7 +196,8 @@ def _find_column(kinds: Kinds, name: str | None, parameter: str) -> str | None:
     matches = [column for column in kinds if column.strip() == name.strip()]
     if len(matches) != 1:
         raise ParameterError(
-            f"The file has no column {{name!r}} ({{{parameter}}}). Its columns are {{columns}}.",
+            f"The file has no column {{name!r}} ({{{parameter}}}). The columns of the file are "
+            f"{{columns}}.",
             {"name": name, "columns": shortened(list(kinds))},
         )
     return matches[0]

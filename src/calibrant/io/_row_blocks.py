@@ -151,7 +151,7 @@ class BlockColumn:
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
             f"This operation needs all rows in memory, but the {self.name} are read in blocks. "
-            "Load them first, or process each block."
+            "Load all blocks first, or process each block separately."
         )
 
     def __repr__(self) -> str:
@@ -255,7 +255,8 @@ class ScoreChunks(ChunkedScores, ChunkSource):
     def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> ChunkSource:
         if y is not None or weight is not None:
             raise TypeError(
-                "Labels and weights come with the chunks. Pass None as labels and None as weights."
+                "The chunks already contain labels and weights. Pass None as labels and None as "
+                "weights."
             )
         if groups:
             raise TypeError(

@@ -232,7 +232,9 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
     check_level(level)
     run_of = runs.evaluated
     if not run_of:
-        raise ValueError("The runs have no confidences. Read other logs (see llm.read).")
+        raise ValueError(
+            "The runs have no confidences. Read logs that contain confidences (see llm.read)."
+        )
     alpha = (1 - level) / len(run_of)
     tasks = tuple(_evaluate_run(name, run, alpha) for name, run in run_of.items())
     missing = {name: run.n_missing for name, run in runs.items() if not len(run)}

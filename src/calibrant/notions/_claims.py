@@ -73,7 +73,7 @@ class ClaimBlock(NamedTuple):
         """Return the class of each score, or raise TypeError if there are none."""
         if self.label is None:
             raise TypeError(
-                "A notion that splits or reports by label must select a label with every score. "
+                "A notion that splits or reports by label must return a label with every score. "
                 "Return ClaimBlock(score, label, hit) from select()."
             )
         return self.label

@@ -275,7 +275,7 @@ def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, widt
 def _check_three(n_classes: int) -> None:
     if n_classes != 3:
         raise ValueError(
-            f"A triangle shows three classes, but the scores have {n_classes}. Pass three "
+            f"A triangle shows three classes, but the scores have {n_classes} columns. Pass three "
             "normalized columns, such as p[:, :3] / p[:, :3].sum(axis=1, keepdims=True)."
         )
 

@@ -310,7 +310,8 @@ class GroupCalibration(Calibrator):
         rows = OutOfFold(likelihood, weight, group, is_trusted, sample.n_columns)
         self.weights_ = stack_weights(rows, _N_ERRORS)
         self.gain_ = stack_gain(rows, plan.ratios, _N_ERRORS)
-        if np.isinf(self.strengths_[1]):  # without effects, two stages are the pooled calibrator
+        # Without effects, the calibrator of two stages equals the pooled calibrator.
+        if np.isinf(self.strengths_[1]):
             self.weights_ = np.array([self.weights_[0] + self.weights_[2], self.weights_[1], 0.0])
         self._fit_effects(stages, chosen)
         self.group_weights_ = _group_weights(stages[1], levels)
