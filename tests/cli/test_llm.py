@@ -67,5 +67,7 @@ def test_tasks_without_a_threshold_share_a_line(folder, capsys):
     assert run(["llm", "results", "--risk", "0.0001", "-o", "report.html"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if "threshold" in line]
     assert len(lines) == 1
-    assert lines[0].startswith("No threshold could be proved for 2 of 2 tasks: their rows")
+    assert lines[0].startswith(
+        "No threshold could be proved for 2 of 2 tasks. At no threshold do the rows"
+    )
     assert "Threshold</button>" not in (folder / "report.html").read_text()

@@ -210,7 +210,7 @@ def test_groups_of_parts_may_be_one_array_and_must_be_as_long_as_the_scores(rng)
         evaluate(blocks.labels, blocks.scores, by=by[:-1])
     with pytest.raises(ValueError, match="level must lie"):
         evaluate(blocks.labels, blocks.scores, by=by, level=2)
-    with pytest.raises(ValueError, match=r"different values, more than 200\. Bin the values first"):
+    with pytest.raises(ValueError, match=r"but at most 200 are allowed\. Bin the values first"):
         evaluate(blocks.labels, blocks.scores, by=np.arange(400))
 
 

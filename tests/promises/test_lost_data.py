@@ -132,7 +132,7 @@ def test_a_monitor_recognizes_a_file_that_was_already_added(folder, rng, capsys)
         capsys, "monitor", "update", "s.json", "copy.csv"
     )
     said = rejected(capsys, "monitor", "update", "s.json", "w2.csv", "--when", "w1")
-    assert "An update 'w1' was added before" in said
+    assert "An update with the name 'w1' was already added" in said
     assert n_counted() == 300
     assert run(["monitor", "update", "s.json", "copy.csv", "--again", "-q"]) == 0
     assert n_counted() == 600

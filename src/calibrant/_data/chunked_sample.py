@@ -102,8 +102,9 @@ def _check_same_classes(names: AnyArray, classes: LabelsLike | None, n_classes: 
     """Raise if the classes that the user passed differ from the names of the columns."""
     if classes is not None and not np.array_equal(check_classes(classes, n_classes), names):
         raise ValueError(
-            f"classes are {shortened(check_classes(classes, n_classes))}, but the columns are "
-            f"named after {shortened(names)}. Remove classes=, or pass the names of the columns."
+            f"classes has the labels {shortened(check_classes(classes, n_classes))}, but the "
+            f"columns have the names {shortened(names)}. Remove classes=, or pass the names of the "
+            "columns."
         )
 
 

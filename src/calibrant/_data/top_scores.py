@@ -133,9 +133,9 @@ class TopScores:
         """Return the error message for operations that need whole rows."""
         return (
             f"This operation needs the scores of all {self.n_classes} classes, but TopScores "
-            f"contain the top {self.n_known}. Use TemperatureScaling, MulticlassToBinary, "
-            "evaluate, metrics.log_loss_bounds, or a metric with notion='confidence', "
-            "'top-label', 'rank-<r>' or 'within-top-<r>'."
+            f"contain only the top {self.n_known} classes. Use TemperatureScaling, "
+            "MulticlassToBinary, evaluate, metrics.log_loss_bounds, or a metric with "
+            "notion='confidence', 'top-label', 'rank-<r>' or 'within-top-<r>'."
         )
 
     @property
