@@ -110,7 +110,7 @@ def test_names_of_classes_are_those_of_the_columns_and_not_of_the_alphabet(data)
     model = TemperatureScaling(inputs="logits").fit(blocks.scores, blocks.labels)
     assert model.classes_.tolist() == names.tolist()
     assert model.score(logits, names[labels]) == (logits.argmax(axis=1) == labels).mean()
-    with pytest.raises(ValueError, match="the columns are named after pear, apple"):
+    with pytest.raises(ValueError, match="the columns have the names pear, apple"):
         TemperatureScaling(inputs="logits", classes=sorted(names)).fit(blocks.scores, blocks.labels)
 
 

@@ -97,7 +97,7 @@ def test_column_names_that_contradict_the_classes_raise_an_error():
             evaluate(LEVELS, frame, classes=["low", "mid", "top"])
         with pytest.raises(
             ValueError,
-            match="No column has the name of label 'top'.* The columns are low, mid, high",
+            match=r"No column has the name of label 'top'.* The columns are low, mid, high",
         ):
             evaluate(["low", "mid", "top"], frame)
 

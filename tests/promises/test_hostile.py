@@ -347,7 +347,8 @@ def test_a_model_of_logits_does_not_accept_probabilities(files, capsys):
     calibrant.save(model.fit(np.log(proba + 1e-9), labels), "z.json")
     said = command(capsys, "apply", "z.json", "good.csv", "-o", "out.csv", code=2).err
     assert (
-        "needs logits of 3 classes (zebra, ape, mole), but no columns are named after them" in said
+        "needs logits of 3 classes (zebra, ape, mole), but no columns are named after these classes"
+        in said
     )
 
 

@@ -293,8 +293,9 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
     if information * len(target) * prior[rarest] < _LEAST_ROWS:
         raise ValueError(
             f"The label shift cannot be identified from these {len(target)} rows, because class "
-            f"{rarest} has a frequency of only {prior[rarest]:.2g}. The standard error of its "
-            "weight would be above 0.5. Pass more rows, or merge or remove rare classes."
+            f"{rarest} has a frequency of only {prior[rarest]:.2g}. The standard error of the "
+            "weight of this class would be above 0.5. Pass more rows, or merge or remove rare "
+            "classes."
         )
     return information
 
