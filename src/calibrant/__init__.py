@@ -116,7 +116,7 @@ _HOMES = {
     "StructuredScaling": "multiclass",
     "GaussianProcessCalibration": "multiclass",
     "CanonicalBinning": "multiclass",
-    # calibrators that contain others
+    # calibrators that contain other calibrators
     "MulticlassToBinary": "reductions",
     "CrossFitted": "selection",
     "AutoCalibration": "selection",

@@ -89,8 +89,8 @@ class Objective:
         if is_matrix and self.brings_hessian:  # the Hessian expands each column to K + 1 columns
             size = 4 * CACHE_BLOCK // (self.n_classes + 1)
             self._elements = max(size, 256 * self.n_classes)
-        # A matrix product costs K operations per element, and the rest of a pass costs about
-        # sixteen.
+        # A matrix product costs K operations per element, and all other steps of a pass cost about
+        # sixteen operations.
         self._work = 1 + (self.n_classes // 16 if is_matrix else 0)
         self._block = self.sample.whole_block(min(self._elements, THREAD_WORK // self._work))
 

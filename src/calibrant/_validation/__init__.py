@@ -351,7 +351,7 @@ def one_seed(rng: Rng, random_state: Rng) -> Rng:
     """Return the seed, which users may pass as ``rng`` or as ``random_state``."""
     if rng is not None and random_state is not None:
         raise ValueError(
-            "rng and random_state are two names for the same parameter. Pass only one of them."
+            "rng and random_state are two names for the same parameter. Pass only random_state."
         )
     return random_state if rng is None else rng
 

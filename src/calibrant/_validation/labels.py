@@ -157,8 +157,8 @@ def raise_if_other_order(scores: FloatArray, y: IntArray, names: AnyArray) -> No
     gained = int((would_be_correct & ~is_correct).sum())
     lost = int((is_correct & ~would_be_correct).sum())
     # The condition below is McNemar's test. Rows on which both orders agree contain no information.
-    # If both orders are equally accurate, the difference of the other two counts has standard
-    # deviation sqrt(gained + lost).
+    # If both orders are equally accurate, the difference of the two other counts, gained and lost,
+    # has standard deviation sqrt(gained + lost).
     if gained - lost > _STANDARD_ERRORS * (gained + lost) ** 0.5:
         raise ValueError(
             "The labels agree far better with the columns in the order "

@@ -58,7 +58,7 @@ def _check_new_options(calibrator: Any, X: OptionScores) -> FloatArray:
             f"was fitted with at most {calibrator.n_classes_}. Fit the calibrator on questions "
             f"with up to {X.n_classes} options."
         )
-    # If all questions have fewer options than in the fit, mark the other options as absent.
+    # If all questions have fewer options than in the fit, mark the missing options as absent.
     scores = X.as_scores(calibrator.inputs)
     return np.pad(scores, ((0, 0), (0, n_missing)), constant_values=ABSENT)
 

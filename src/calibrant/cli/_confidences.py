@@ -71,6 +71,6 @@ def _read_outcomes(file: ScoreFile, name: str) -> BoolArray:
         row = outcomes.index(None)
         raise ValueError(
             f"Row {row} of column {name!r} is {values[row] or ''!r}. Use 1, true, yes or correct "
-            "for correct answers, and 0, false, no or wrong for the others."
+            "for correct answers, and 0, false, no or wrong for wrong answers."
         )
     return np.array(outcomes, dtype=bool)

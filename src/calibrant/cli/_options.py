@@ -66,7 +66,7 @@ CorrectColumn = Annotated[
         "--correct",
         metavar="COLUMN",
         help="Column with 1, true, yes or correct for correct answers, and 0, false, no or wrong "
-        "for the others.",
+        "for wrong answers.",
     ),
 ]
 ModelToEvaluate = Annotated[

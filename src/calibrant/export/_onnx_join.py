@@ -134,13 +134,13 @@ def _check_alike(classifiers: Sequence[Any]) -> None:
     for other in classifiers[1:]:
         if _features(other) != _features(first):
             raise ValueError(
-                "The classifiers have different inputs. Convert all of them with the same names "
-                "and types."
+                "The classifiers have different inputs. Convert all classifiers with the same "
+                "names and types of inputs."
             )
         if other.ir_version != first.ir_version or _opset(other) != _opset(first):
             raise ValueError(
-                "The classifiers have different operator sets. Convert all of them with the same "
-                "target_opset."
+                "The classifiers have different operator sets. Convert all classifiers with the "
+                "same target_opset."
             )
 
 

@@ -145,7 +145,7 @@ def choose_columns(
         _reject_top_output(others if model is not None else ())
         return _top_columns(others, label, weight)
     scores, names, inputs = _choose_scores(others, kinds, options, model)
-    # With percent signs, a column of scores has the type text.
+    # A column of scores with percent signs has the type string.
     _check_numeric([] if options.percent else scores, kinds, is_score=True)
     _check_different(scores, names)
     was_guessed = options.inputs is None or (options.label is None and label is not None)

@@ -127,7 +127,7 @@ def _outcome(value: Any, place: str) -> bool:
     if text not in _OUTCOMES:
         raise ValueError(
             f"{place}: 'correct' is {value!r}. Use 1, true, yes or correct for correct answers, "
-            "and 0, false, no or wrong for the others."
+            "and 0, false, no or wrong for wrong answers."
         )
     return _OUTCOMES[text]
 

@@ -118,7 +118,7 @@ def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str, **keywords
     """
     look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.2, "zorder": 4}
     marker = keywords.pop("marker", style.marker)
-    # A missing value interrupts the line at bins with few rows.
+    # A missing value interrupts the line at bins with too few rows.
     outcome = np.where(curve.is_small, np.nan, curve.outcome)
     (line,) = ax.plot(curve.score, outcome, **(look | keywords))
     draw_points(ax, curve, Series(line.get_color(), style.linestyle, marker), f"_{name}")

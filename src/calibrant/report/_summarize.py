@@ -231,7 +231,8 @@ def _compose(
 
 def count_steps(n_folds: int) -> int:
     """Number of steps of a report; ``n_folds`` is 0 if there are separate rows to fit on."""
-    return n_folds + 5  # one more fit, evaluation, guarantee, tests, measures
+    # The other steps are one more fit, the evaluation, the guarantee, the tests and the measures.
+    return n_folds + 5
 
 
 def _headline(findings: Findings) -> Headline:
