@@ -20,7 +20,7 @@ _MANY_ROWS = 2048
 # fits the cache.
 _TILE = 2**14
 
-# Number of byte draws that are processed together. Their indices into the tables take 1 MB.
+# Number of byte draws that are processed together. The table indices of these draws take 1 MB.
 _TILE_DRAWS = 2**17
 
 # The constants of SplitMix64.

@@ -322,8 +322,8 @@ def _resample_weights(
     draws = np.empty((n_resamples, len(source.prior)))
     for b in range(n_resamples):
         prior = source.resample_prior(rng)
-        # The convergence of resamples is not checked, because each is one of many draws. If the
-        # estimate does not converge, `adapt` raises a warning.
+        # The convergence of resamples is not checked, because each resample is one of many draws.
+        # If the estimate does not converge, `adapt` raises a warning.
         q = _target_prior(target, prior, _bootstrap_share(len(target), rng)).parameters
         draws[b] = q / prior
     return draws

@@ -270,7 +270,7 @@ class _Pairs(NamedTuple):
     def evaluate(self, n_bins: int, alpha: float) -> AnswerEvaluation:
         """Compute all metrics, with an interval of level 1 - alpha."""
         correct, confidence, weight = self
-        # Each row has one binary event: its answer is correct (class 1).
+        # The binary event of each row is a correct answer (class 1).
         claims = as_notion("confidence").reported(
             confidence[:, None],
             np.ones((len(weight), 1), np.intp),

@@ -36,8 +36,8 @@ MARKS = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) / np.array([3, 2,
 
 _LEGEND = {"fontsize": SMALL, "frameon": False, "loc": "upper right", "bbox_to_anchor": (1.1, 1.0)}
 
-# Arrows shorter than this share of a side are not drawn, because they would consist of a head
-# only.
+# Arrows shorter than this share of a side are not drawn, because such arrows would consist of an
+# arrowhead only.
 _SHORTEST = 0.004
 
 # Widths of arrows in units of the axes: on white, over dots (with a white outline), and at the
