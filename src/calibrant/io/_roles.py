@@ -167,7 +167,7 @@ def _top_columns(columns: Sequence[str], label: str | None, weight: str | None) 
     if ranks != list(range(1, len(ranks) + 1)) or not set(scores) <= set(columns):
         raise ValueError(
             "The file needs columns top1_label, top1_logprob, top2_label, ... for every rank, but "
-            "has the columns {shortened(columns)}. Add the missing columns."
+            f"has the columns {shortened(columns)}. Add the missing columns."
         )
     tail = [TAIL_COLUMN] if TAIL_COLUMN in columns else []
     labels = tuple(f"top{rank}_label" for rank in ranks)
@@ -299,7 +299,7 @@ def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[st
         return list(prefixed.values()), names
     raise ParameterError(
         "The model needs {kind} of {n} classes ({names}), but no columns are named after these "
-        "classes. Pass {{{model.inputs}:'a,b,...'}} with the columns in this order. The file has "
+        f"classes. Pass {{{model.inputs}:'a,b,...'}} with the columns in this order. The file has "
         "{columns}.",
         {
             "n": len(names),
