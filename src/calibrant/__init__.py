@@ -116,7 +116,7 @@ _HOMES = {
     "StructuredScaling": "multiclass",
     "GaussianProcessCalibration": "multiclass",
     "CanonicalBinning": "multiclass",
-    # calibrators that contain others
+    # calibrators that contain other calibrators
     "MulticlassToBinary": "reductions",
     "CrossFitted": "selection",
     "AutoCalibration": "selection",
@@ -168,7 +168,7 @@ def _suggest(name: str) -> str | None:
     # Imported here, because this import doubles the import time of the package.
     from difflib import get_close_matches
 
-    if name.startswith("_"):  # tools look up these names, so suggest no other name
+    if name.startswith("_"):  # tools look up private names, for which no suggestion is useful
         return None
     near = get_close_matches(name, _HOMES, n=1)
     if near:

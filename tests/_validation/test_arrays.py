@@ -20,7 +20,7 @@ def test_ragged_rows_are_named(rows, message):
 
 
 def test_what_has_no_order_is_rejected():
-    with pytest.raises(TypeError, match="A set has no row order"):
+    with pytest.raises(TypeError, match="The rows of a set have no order"):
         as_array({1, 2})
 
 

@@ -28,7 +28,8 @@ def test_columns_are_found_by_name_with_and_without_a_prefix(names, classes, exp
 
 def test_some_names_that_are_classes_beside_some_that_are_not_are_a_contradiction():
     with pytest.raises(
-        ValueError, match="Column 'c' is not among the classes a, b, although column 'a'"
+        ValueError,
+        match="The column name 'c' is not one of the classes a, b, although the column name 'a'",
     ):
         order_of(["a", "c"], ["a", "b"])
 

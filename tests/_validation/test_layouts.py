@@ -31,7 +31,9 @@ def test_the_axes_that_may_hold_the_classes_leave_the_shape_of_the_labels():
 
 def test_predictions_that_cannot_be_flattened_raise(rng):
     scores, labels = rng.normal(size=(2, 3, 4)), np.zeros((2, 4), dtype=int)
-    with pytest.raises(ValueError, match=r"Every label is 0, which is ignore_label. Pass an"):
+    with pytest.raises(
+        ValueError, match=r"Every label is ignored, because it equals ignore_label=0. Pass an"
+    ):
         flatten_predictions(labels, scores, ignore_label=0)
     with pytest.raises(ValueError, match="at least two axes, one for cases and one for classes"):
         flatten_predictions([0], [0.5])

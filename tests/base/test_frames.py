@@ -42,7 +42,7 @@ def test_columns_in_another_order_are_put_in_that_of_the_fit(rng):
     expected = model.predict_proba(frame)
     np.testing.assert_array_equal(model.predict_proba(frame[["dog", "cat", "eel"]]), expected)
     with pytest.raises(
-        ValueError, match="columns of X have different names than in fit: cat, dog, emu instead"
+        ValueError, match="X has the columns cat, dog, emu, but the calibrator was fitted with"
     ):
         model.predict(frame.rename(columns={"eel": "emu"}))
     model.predict(frame[model.feature_names_in_])

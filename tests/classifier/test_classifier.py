@@ -412,7 +412,7 @@ def test_groups_reach_a_group_calibration(iris, is_routed, ensemble):
         model.fit(X, y, by=frame)
         proba = model.predict_proba(X, by=frame)
         assert (model.predict(X, by=frame) == model.classes_[proba.argmax(axis=1)]).all()
-        with pytest.raises(ValueError, match="by is missing"):
+        with pytest.raises(ValueError, match="by= is missing"):
             model.predict_proba(X)
     assert model.calibrator_.by_ == ("site",)
     assert model.calibrator_.group_weights_.tolist() == [75, 75]

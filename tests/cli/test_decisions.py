@@ -124,7 +124,7 @@ def test_bad_costs_are_rejected(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["model.json"], "needs one of --cost FILE, --risk SHARE and --sets SHARE, got none"),
+        (["model.json"], "exactly one of --cost FILE, --risk SHARE and --sets SHARE, got none"),
         (["model.json", "--risk", "0.1", "--sets", "0.9"], "got --risk and --sets"),
         (["model.json", "--risk", "0.1"], "Pass --calibration FILE"),
         (["model.json", "--risk", "0.1", "--calibration", "fit.csv"], "was fitted on fit.csv"),

@@ -100,7 +100,7 @@ def test_what_needs_all_rows_loads_them_or_is_rejected(name, file, capsys):
     assert fitted(file, capsys, "-m", name)[1]["chunked"] is False
     arguments = ["fit", str(file), "-m", name, "-o", str(file.with_name("m.json"))]
     assert run([*arguments, "--chunked"]) == 2
-    assert "needs all rows and cannot be fitted in blocks. Pass --in-memory." in (
+    assert "needs all rows in memory, so it cannot be fitted in blocks. Pass --in-memory." in (
         capsys.readouterr().err
     )
 

@@ -181,7 +181,7 @@ def test_the_group_that_is_not_calibrated_is_named(started, capsys, tmp_path):
     ("column", "values", "said"),
     [
         ("area", ["n"] * 400, "has no column 'region'. Pass one of p_a, p_b, p_c"),
-        ("region", [0.5] * 400, "must contain text or integers"),
+        ("region", [0.5] * 400, "must contain strings or integers"),
         ("region", ["n"] * 7 + [""] * 393, "Row 7 has no value in the group column"),
     ],
 )

@@ -101,7 +101,7 @@ def test_a_model_of_the_best_classes_is_applied_and_keeps_the_layout(top_csv, ca
     assert names[:3] == ["y", "raw_top1_label", "raw_top1_logprob"]
     assert names[-2:] == ["top3_label", "top3_logprob"]
     again = rejected(capsys, "apply", model, out, "-o", path.with_name("twice.csv"))
-    assert "calibrated already. Apply the model to the original file." in again
+    assert "already calibrated. Apply the model to the original file." in again
 
 
 def test_names_weights_and_the_tail_mass_are_read_and_written(small, tmp_path, capsys):

@@ -70,7 +70,7 @@ def test_decisions_after_label_shift(rng):
         ({"cost": np.eye(2), "classes": ["a"]}, "classes must contain one label for each"),
         ({"cost": np.eye(2), "actions": ["a"]}, "actions must contain 2 labels"),
         ({"cost": np.eye(2), "actions": ["a", "a"]}, "actions must not contain duplicates"),
-        ({"cost": np.eye(2), "abstain": 1, "classes": [-1, 1]}, "is also a class"),
+        ({"cost": np.eye(2), "abstain": 1, "classes": [-1, 1]}, "is also one of the classes"),
     ],
 )
 def test_bad_rules_are_rejected(options, message):

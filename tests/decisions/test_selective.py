@@ -86,9 +86,9 @@ def test_text_labels_have_an_empty_abstention(data):
 
 def test_an_abstention_must_not_be_a_class(data):
     proba, labels = data
-    with pytest.raises(ValueError, match=r"is also a class: .* abstain=-999"):
+    with pytest.raises(ValueError, match=r"is also one of the classes .* abstain=-999"):
         SelectiveClassifier(abstain=2).fit(proba, labels)
-    with pytest.raises(ValueError, match="is also a class"):
+    with pytest.raises(ValueError, match="is also one of the classes"):
         SelectiveClassifier(classes=[-1, 0, 1, 2]).fit(proba, labels - 1)
 
 
@@ -206,7 +206,7 @@ def test_a_class_that_the_estimator_did_not_see_is_an_error(rng):
 @pytest.mark.parametrize("cv", [5, 0.0, 1.0, "0.5", None, True])
 def test_cv_must_be_a_share_of_rows(data, cv):
     with pytest.raises(
-        ValueError, match=r"cv must be the share of rows .* For example, pass cv=0.5"
+        ValueError, match=r"cv must be the fraction of rows .* For example, pass cv=0.5"
     ):
         SelectiveClassifier(TemperatureScaling(), cv=cv).fit(*data)
 

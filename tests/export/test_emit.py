@@ -60,7 +60,7 @@ def test_a_subclass_is_not_taken_for_its_parent():
     with pytest.raises(TypeError, match=r"export\.register"):
         export.program(model)
     export.register(Lukewarm)(export._emit._emitters[calibrant.TemperatureScaling])
-    with pytest.raises(ValueError, match="differs from its predictions"):
+    with pytest.raises(ValueError, match="differs from the predictions"):
         export.program(model)
 
 

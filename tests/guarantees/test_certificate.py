@@ -47,5 +47,5 @@ def test_impossible_certificates_are_rejected(change):
 
 
 def test_text_fields_must_be_text():
-    with pytest.raises(TypeError, match="must be text"):
+    with pytest.raises(TypeError, match="must be strings"):
         Certificate(2, 0.05, 0.1, "2026-11-18", 5)

@@ -53,6 +53,6 @@ def test_sets_are_described():
     text = str(guarantee)
     assert "with probability at least 90% for every class" in text
     assert "between 86% and 93%" in text
-    assert "For the classes c, d, the coverage holds on average over their rows" in text
+    assert "For the classes c, d, the coverage holds only on average over the rows of" in text
     assert "The class e is in every set" in text
     assert guarantee.to_dict()["pooled"] == ["c", "d"]

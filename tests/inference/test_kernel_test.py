@@ -128,7 +128,7 @@ def test_what_cannot_be_tested_is_rejected(calibrated):
         kernel_test(calibrated.labels, calibrated.proba, method="guess")
     with pytest.raises(ValueError, match="needs claims about all rows"):
         kernel_test(calibrated.labels, calibrated.proba, notion="top-label", method="block")
-    with pytest.raises(ValueError, match="two blocks or more"):
+    with pytest.raises(ValueError, match="at least two blocks"):
         kernel_test(calibrated.labels, calibrated.proba, method="block", block_size=150)
 
 

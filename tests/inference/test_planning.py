@@ -139,10 +139,14 @@ def test_it_is_a_sentence_and_plain_values(proba):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"temperature": 1.0}, ValueError, "temperature must be positive, finite and other than 1"),
+        (
+            {"temperature": 1.0},
+            ValueError,
+            "temperature must be positive, finite and different from 1",
+        ),
         ({"temperature": -2.0}, ValueError, "temperature must be positive"),
-        ({"gap": 0.0}, ValueError, "gap must be between"),
-        ({"gap": 0.99}, ValueError, "gap must be between .* got 0.99"),
+        ({"gap": 0.0}, ValueError, "gap must be nonzero and between"),
+        ({"gap": 0.99}, ValueError, "gap must be nonzero and between .* got 0.99"),
         ({"gap": 0.01, "temperature": 2.0}, TypeError, "both define the error"),
         ({"power": 1.0}, ValueError, "power must be a number between 0 and 1"),
         ({"alpha": 0.0}, ValueError, "alpha must be a number between 0 and 1"),
@@ -154,6 +158,6 @@ def test_bad_options_are_errors_that_show_the_fix(proba, options, error, message
 
 
 def test_probabilities_that_no_temperature_changes_are_an_error():
-    with pytest.raises(ValueError, match="all 0 and 1, or uniform"):
+    with pytest.raises(ValueError, match="uniform, or contain only 0 and 1"):
         rows_needed(np.eye(3))
     assert detectable_error(np.eye(3)).temperature == np.inf

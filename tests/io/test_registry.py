@@ -145,7 +145,7 @@ def test_a_definition_that_is_run_again_replaces_the_first():
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "a..b", ".a", "x" * 300, 3])
 def test_names_are_words_with_dots(name):
-    with pytest.raises(ValueError, match="identifiers with dots"):
+    with pytest.raises(ValueError, match="identifiers that are separated by dots"):
         register(Softened, name=name)
 
 

@@ -88,7 +88,8 @@ def test_columns_of_a_model_are_found_by_its_classes_in_its_order():
     assert chosen(numbered, needs_label=False, model=model).scores == ("p_0", "p_1")
     with pytest.raises(
         ValueError,
-        match=r"but no columns are named after them. Pass proba='a,b,...' with the columns",
+        match=r"but no columns are named after these classes. Pass proba='a,b,...' with the "
+        r"columns",
     ):
         chosen({"s1": "float", "s2": "float"}, needs_label=False, model=model)
     listed = chosen({"s1": "float", "s2": "float"}, needs_label=False, model=model, proba="s2,s1")

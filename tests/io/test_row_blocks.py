@@ -110,7 +110,7 @@ def test_names_of_classes_are_those_of_the_columns_and_not_of_the_alphabet(data)
     model = TemperatureScaling(inputs="logits").fit(blocks.scores, blocks.labels)
     assert model.classes_.tolist() == names.tolist()
     assert model.score(logits, names[labels]) == (logits.argmax(axis=1) == labels).mean()
-    with pytest.raises(ValueError, match="the columns are named after pear, apple"):
+    with pytest.raises(ValueError, match="the columns have the names pear, apple"):
         TemperatureScaling(inputs="logits", classes=sorted(names)).fit(blocks.scores, blocks.labels)
 
 
@@ -203,5 +203,5 @@ def test_parts_of_an_engine_may_have_names_of_classes(data):
     parts = Thirds(logits, names[labels], weight, classes=names)
     model = TemperatureScaling(inputs="logits").fit(parts, None)
     assert model.classes_.tolist() == names.tolist()
-    with pytest.raises(TypeError, match="come with the chunks"):
+    with pytest.raises(TypeError, match="already contain labels and weights"):
         model.fit(parts, labels)

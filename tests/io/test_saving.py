@@ -342,17 +342,26 @@ def test_nan_in_an_array_is_rejected(document, rejected):
         ),
         (
             {"classes_": {"array": "float64", "shape": [-1], "order": "C", "data": ""}},
-            "is not the shape",
+            "is not a valid shape",
         ),
         (
             {"classes_": {"array": "text99999999", "shape": [1], "data": [""]}},
-            "entries of the array do not have the type",
+            "must be between the length of the longest string",
         ),
         ({"classes_": {"array": "float64", "shape": [1], "order": "C", "data": "é"}}, "damaged"),
         ({"classes_": {"model": 0}}, "before it is defined"),
-        ({"classes_": {"record": "TemperatureScaling", "fields": {}}}, "do not match"),
-        ({"classes_": {"record": "TrainingSummary", "fields": {}}}, "do not match"),
-        ({"classes_": {"record": "Gain", "fields": {"score": "log_loss"}}}, "do not match"),
+        (
+            {"classes_": {"record": "TemperatureScaling", "fields": {}}},
+            "cannot be created from the fields",
+        ),
+        (
+            {"classes_": {"record": "TrainingSummary", "fields": {}}},
+            "cannot be created from the fields",
+        ),
+        (
+            {"classes_": {"record": "Gain", "fields": {"score": "log_loss"}}},
+            "cannot be created from the fields",
+        ),
         ({"classes_": {"notion": "nonsense"}}, "notion"),
         ({"classes_": {"map": [[[], 1]]}}, "pairs of a key"),
         ({"classes_": {}}, "has no type"),

@@ -155,7 +155,7 @@ def test_a_band_reaches_to_the_draw_that_others_exceed_as_rarely_as_was_asked_fo
 def test_classes_of_three_rows_are_too_rare_to_know_their_weights():
     """The shift is identified, but three rows per class are too few for each of 100 classes."""
     proba = 0.9 * np.eye(100)[np.tile(np.arange(100), 10)] + 0.001
-    with pytest.raises(ValueError, match=r"class \d+ is so rare \(frequency 0\.01\)"):
+    with pytest.raises(ValueError, match=r"class \d+ has a frequency of only 0\.01"):
         adapt(proba, proba[:300])
     assert adapt(proba, proba, n_resamples=5, rng=0).information > 0.5
 

@@ -119,7 +119,7 @@ def test_data_frames(rng):
 @pytest.mark.parametrize(
     ("options", "frame", "correct", "message"),
     [
-        ({}, {"other": [0.5]}, [1], "X has no column 'confidence'"),
+        ({}, {"other": [0.5]}, [1], "but column 'confidence' is needed"),
         ({}, [0.5, 0.6], [1, 0], "Pass a data frame"),
         ({}, {"confidence": [90.0, 50.0]}, [1, 0], "percent=True"),
         ({}, {"confidence": [0.9, 0.5]}, [1, 1], "only one outcome"),

@@ -32,7 +32,7 @@ def test_batch_with_letters(tmp_path):
 def test_batch_with_open_answers_and_given_targets(tmp_path):
     lines = [batch_line(f"q{i}", [token("Paris", -0.5)], content="Paris") for i in range(2)]
     path = write_lines(tmp_path / "batch.jsonl", lines)
-    with pytest.raises(ValueError, match=r"no right answers.*targets="):
+    with pytest.raises(ValueError, match=r"does not contain the correct answers.*targets="):
         llm.read(path)
     run = llm.read(path, targets={"q0": "paris", "q1": "Rome"})["batch"]
     assert run.correct.tolist() == [True, False]

@@ -40,7 +40,7 @@ def test_table_has_one_row_per_task_with_confidences(rng):
     assert repr(result) == "<RunsEvaluation: 2 tasks, 2 miscalibrated>"
     assert result._repr_html_().startswith("<table>")
     assert result.to_dict()["tasks"][0]["finding"] == "overconfident"
-    with pytest.raises(KeyError, match="There is no task 'x'"):
+    with pytest.raises(KeyError, match="No task with the name 'x' has confidences"):
         result["x"]
 
 

@@ -53,7 +53,7 @@ def test_groups_with_too_few_rows_are_named():
     result = evaluate(Y, P, by=["a", "a", "b", "b"])
     assert result.too_small == ("a", "b")
     assert result["a"].finding == "too few rows"
-    assert str(result).endswith("Too few rows to detect a gap of 0.1: a, b.")
+    assert str(result).endswith("These groups have too few rows to detect a gap of 0.1: a, b.")
 
 
 def test_a_group_that_is_wrong_is_found(data):
@@ -110,7 +110,9 @@ def test_months_come_in_their_order_and_days_without_hours():
 
 def test_a_column_of_too_many_values_is_rejected_with_the_way_to_cut_it(data):
     with pytest.raises(
-        ValueError, match=r"900 different values, more than 200\. Bin the values.*datetime64\[M\]"
+        ValueError,
+        match=r"900 different values, but at most 200 are allowed\. Bin the values.*"
+        r"datetime64\[M\]",
     ):
         evaluate(*data, by=np.arange(900))
 
@@ -208,7 +210,7 @@ def test_groups_of_parts_may_be_one_array_and_must_be_as_long_as_the_scores(rng)
         evaluate(blocks.labels, blocks.scores, by=by[:-1])
     with pytest.raises(ValueError, match="level must lie"):
         evaluate(blocks.labels, blocks.scores, by=by, level=2)
-    with pytest.raises(ValueError, match=r"different values, more than 200\. Bin the values first"):
+    with pytest.raises(ValueError, match=r"but at most 200 are allowed\. Bin the values first"):
         evaluate(blocks.labels, blocks.scores, by=np.arange(400))
 
 
@@ -290,5 +292,5 @@ def test_groups_below_a_size_are_suppressed(rng):
     result = evaluate(draw_labels(proba, rng=rng), proba, by=group, min_rows=30)
     assert [part.name for part in result] == ["common"]
     assert result.suppressed == ("rare",)
-    assert "Not shown because of few rows: 1 group." in str(result)
+    assert "The table omits 1 group with too few rows." in str(result)
     assert len(result.to_frame()) == 1

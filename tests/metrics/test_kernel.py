@@ -150,7 +150,7 @@ def test_what_does_not_go_together_is_rejected(data):
         kernel_calibration_error(data.labels, data.proba, bandwidth=0.0)
     with pytest.raises(ValueError, match="block_size needs estimator='unbiased'"):
         kernel_calibration_error(data.labels, data.proba, estimator="biased", block_size=4)
-    with pytest.raises(ValueError, match="block_size needs unit weights"):
+    with pytest.raises(ValueError, match="block_size needs weights of 1"):
         kernel_calibration_error(
             data.labels, data.proba, block_size=4, sample_weight=np.full(40, 2.0)
         )

@@ -78,5 +78,5 @@ def test_what_is_assumed_is_printed(overconfident):
 
 
 def test_performance_rejects_other_classes(overconfident):
-    with pytest.raises(ValueError, match="must have the same columns"):
+    with pytest.raises(ValueError, match="must have the same number of columns"):
         estimate_performance(overconfident(30), [[0.5, 0.5]])

@@ -232,7 +232,7 @@ def test_a_notion_that_splits_must_give_labels(data):
         splits_by_label = True
 
     claims, _ = claims_of(Split(), data.labels, data.proba)
-    with pytest.raises(TypeError, match="must select a label with every score"):
+    with pytest.raises(TypeError, match="must return a label with every score"):
         bin_table(claims)
 
 

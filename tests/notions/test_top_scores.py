@@ -36,7 +36,7 @@ def test_errors_of_the_top_twenty_are_those_of_whole_rows(real, notion):
     ("notion", "reason"),
     [
         ("class-wise", "given classes"),
-        ("rank-4", "top 4 classes of a row, but TopScores contain 3"),
+        ("rank-4", "top 4 classes of a row, but TopScores contain only the top 3 classes"),
     ],
 )
 def test_notions_beyond_the_known_classes_are_rejected(small, notion, reason):

@@ -17,7 +17,9 @@ def test_choices_are_counted_over_the_grid():
 
 
 def test_a_choice_outside_the_grid_is_rejected():
-    with pytest.raises(ValueError, match="5 was selected but is not in the grid"):
+    with pytest.raises(
+        ValueError, match="The value 5 was selected, but this value is not in the grid"
+    ):
         ChoiceDisplay.from_values([5], grid=[10, 20])
 
 

@@ -369,7 +369,7 @@ def test_a_line_takes_the_keywords_of_matplotlib(two_models):
 def test_a_named_display_of_several_claims_is_rejected(two_models):
     y, proba, _ = two_models
     display = ReliabilityDisplay.from_predictions(y, proba, notion="class-wise", name="raw")
-    with pytest.raises(ValueError, match="A display with a name is one line"):
+    with pytest.raises(ValueError, match="A display with a name draws one line"):
         display.plot(Figure().add_subplot())
 
 

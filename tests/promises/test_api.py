@@ -216,7 +216,7 @@ def test_a_float_cv_is_the_fraction_of_the_rows_for_the_calibrator(features):
     assert len(model.estimators_) == 1
     assert model.estimators_[0].class_count_.sum() == 180
     assert model.calibrator_.class_weights_.sum() == 60
-    with pytest.raises(ValueError, match=r"rows to hold out between 0 and 1, got 1\.5"):
+    with pytest.raises(ValueError, match=r"fraction between 0 and 1 of rows to hold out, got 1\.5"):
         CalibratedClassifier(GaussianNB(), cv=1.5).fit(X, y)
 
 

@@ -91,10 +91,14 @@ def test_the_categories_of_labels_define_the_order_of_the_columns():
 def test_column_names_that_contradict_the_classes_raise_an_error():
     for frame in frames(SURE, LEVELS):
         with pytest.raises(
-            ValueError, match="Column 'high' is not among the classes low, mid, top, although"
+            ValueError,
+            match="The column name 'high' is not one of the classes low, mid, top, although",
         ):
             evaluate(LEVELS, frame, classes=["low", "mid", "top"])
-        with pytest.raises(ValueError, match="Label 'top' is not among the columns low, mid, high"):
+        with pytest.raises(
+            ValueError,
+            match=r"No column has the name of label 'top'.* The columns are low, mid, high",
+        ):
             evaluate(["low", "mid", "top"], frame)
 
 
@@ -118,7 +122,7 @@ def test_shuffled_columns_are_reordered_as_in_the_fit(forecasts, method):
     with pytest.warns(DataWarning, match="'cat', 'dog', 'owl', in sorted order"):
         by_position = method.fit(frame.to_numpy(), labels)
     np.testing.assert_array_equal(by_position.predict_proba(frame[["owl", "cat", "dog"]]), expected)
-    with pytest.raises(ValueError, match="Column 'emu' is not among the classes"):
+    with pytest.raises(ValueError, match="The column name 'emu' is not one of the classes"):
         by_position.predict_proba(frame.rename(columns={"owl": "emu"}))
 
 

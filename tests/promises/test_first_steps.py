@@ -26,9 +26,9 @@ def levels(rng):
 
 
 def test_the_error_for_the_method_sigmoid_suggests_platt():
-    with pytest.raises(ValueError, match="unknown method 'sigmoid'; did you mean 'platt'"):
+    with pytest.raises(ValueError, match=r"Unknown method 'sigmoid'\. Did you mean 'platt'"):
         calibrant.method("sigmoid")
-    with pytest.raises(ValueError, match="did you mean 'platt'"):
+    with pytest.raises(ValueError, match="Did you mean 'platt'"):
         compare([0, 1], [[0.5, 0.5]] * 2, methods=["sigmoid"])
 
 

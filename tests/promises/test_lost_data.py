@@ -117,7 +117,7 @@ def test_raw_scores_of_arrays_are_kept_and_not_calibrated_twice(folder, rng, cap
     assert "would be overwritten" in rejected(capsys, "apply", "m.json", "x.npy", "-o", "x.npy")
     assert run(["apply", "m.json", "x.npz", "-o", "x.npz", "-q"]) == 0
     said = rejected(capsys, "apply", "m.json", "x.npz", "-o", "x.npz")
-    assert "calibrated already" in said
+    assert "already calibrated" in said
     np.testing.assert_array_equal(np.load("x.npy"), proba)
     with np.load("x.npz") as arrays:
         np.testing.assert_array_equal(arrays["raw_probs"], proba)
@@ -128,11 +128,11 @@ def test_raw_scores_of_arrays_are_kept_and_not_calibrated_twice(folder, rng, cap
 
 def test_a_monitor_recognizes_a_file_that_was_already_added(folder, rng, capsys):
     Path("copy.csv").write_bytes(Path("w1.csv").read_bytes())
-    assert "These rows were added before, as 'w1'" in rejected(
+    assert "These rows were already added, as 'w1'" in rejected(
         capsys, "monitor", "update", "s.json", "copy.csv"
     )
     said = rejected(capsys, "monitor", "update", "s.json", "w2.csv", "--when", "w1")
-    assert "An update 'w1' was added before" in said
+    assert "An update with the name 'w1' was already added" in said
     assert n_counted() == 300
     assert run(["monitor", "update", "s.json", "copy.csv", "--again", "-q"]) == 0
     assert n_counted() == 600
@@ -144,7 +144,7 @@ def test_the_digest_of_rows_does_not_depend_on_the_format_of_the_file(folder, ca
 
     pyarrow.parquet.write_table(pyarrow.csv.read_csv("w1.csv"), "w1-again.parquet")
     said = rejected(capsys, "monitor", "update", "s.json", "w1-again.parquet")
-    assert "These rows were added before" in said
+    assert "These rows were already added" in said
 
 
 def test_an_update_has_a_separate_exit_code_if_its_output_cannot_be_written(folder, rng):

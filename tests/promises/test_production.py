@@ -44,7 +44,7 @@ def test_a_saved_model_keeps_its_metadata(model, tmp_path):
 def test_metadata_values_other_than_strings_numbers_booleans_and_none_raise_an_error(
     model, metadata, tmp_path
 ):
-    with pytest.raises(TypeError, match="metadata must be a dict of names and plain values"):
+    with pytest.raises(TypeError, match="metadata must be a dict with strings as keys"):
         save(model, tmp_path / "m.json", metadata=metadata)
     assert not (tmp_path / "m.json").exists()
 

@@ -118,7 +118,7 @@ def test_top_scores_are_rejected(data):
     proba, labels = data
     order = np.argsort(-proba, axis=1)[:, :2]
     top = calibrant.TopScores(order, np.log(np.take_along_axis(proba, order, 1)), n_classes=4)
-    with pytest.raises(TypeError, match="TopScores contain the top 2"):
+    with pytest.raises(TypeError, match="TopScores contain only the top 2"):
         summarize(labels, top, calibrator=calibrant.Identity())
 
 

@@ -73,7 +73,7 @@ def test_maps_that_are_made_of_cells_and_stacks_say_so(data):
     assert result.methods[-2:] == ("isotonic", "auto")
     isotonic, auto = result.notes
     assert isotonic.startswith("isotonic: Rows were counted in 8,192 cells")
-    assert auto.startswith("auto: Rows are assigned to folds by their number.")
+    assert auto.startswith("auto: Rows are assigned to folds by their row number.")
     assert isotonic in str(result)
     assert result.to_dict()["notes"] == [isotonic, auto]
     assert result.gains["data", "auto", "log_loss"].gain > 0

@@ -96,7 +96,7 @@ def test_a_strength_of_infinity_is_the_pooled_calibrator_or_common_effects(shift
 def test_groups_must_be_passed_at_prediction_if_they_were_at_fit(shifted):
     (p, y, group, _), _ = shifted
     model = GroupCalibration("temperature").fit(p, y, by={"site": group})
-    with pytest.raises(ValueError, match=r"by is missing. Pass by=frame\[\['site'\]\]"):
+    with pytest.raises(ValueError, match=r"by= is missing\. Pass by=frame\[\['site'\]\]"):
         model.predict_proba(p)
     with pytest.raises(ValueError, match="rows"):
         model.predict_proba(p, by=group[:-1])

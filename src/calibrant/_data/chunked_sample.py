@@ -102,8 +102,9 @@ def _check_same_classes(names: AnyArray, classes: LabelsLike | None, n_classes: 
     """Raise if the classes that the user passed differ from the names of the columns."""
     if classes is not None and not np.array_equal(check_classes(classes, n_classes), names):
         raise ValueError(
-            f"classes are {shortened(check_classes(classes, n_classes))}, but the columns are "
-            f"named after {shortened(names)}. Remove classes=, or pass the names of the columns."
+            f"classes has the labels {shortened(check_classes(classes, n_classes))}, but the "
+            f"columns have the names {shortened(names)}. Remove classes=, or pass the names of the "
+            "columns."
         )
 
 
@@ -241,11 +242,12 @@ class ChunkedSample(Sample):
         return 0
 
     def block_store(self) -> None:
-        return None  # chunks may be read in other processes
+        return None  # other processes that read chunks have no access to a store in this process
 
     def summary_rows(self) -> ArraySample | None:
         counts = self._source.counts
-        # The first pass has read these rows, unless rows with weight zero shift their places.
+        # The first pass over the data has already read the summary rows. If rows have weight zero,
+        # the first pass used other row numbers.
         if not self._changes and self.n_rows == counts.n_rows == self._source.source.n_rows:
             return join_rows(counts.summary)
         return super().summary_rows()

@@ -53,7 +53,9 @@ def check_groups(groups: Any, n_samples: int) -> IntArray | None:
     raise_if_missing(groups, names, "group")
     codes: IntArray = np.unique(names, return_inverse=True)[1]
     if codes.max() < 1:
-        raise ValueError("groups has only one distinct value, but folds need at least two groups.")
+        raise ValueError(
+            "groups has only one distinct value, but cross-validation needs at least two groups."
+        )
     return codes
 
 
@@ -187,7 +189,7 @@ def held_out_rows(
     """
     if not 0 < share < 1:
         raise ValueError(
-            f"cv must be a number of folds, or a share of rows to hold out between 0 and 1, got "
+            "cv must be a number of folds, or a fraction between 0 and 1 of rows to hold out, got "
             f"{share!r}. For example, pass cv=5 or cv=0.2."
         )
     counts = np.bincount(codes)

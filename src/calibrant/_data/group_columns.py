@@ -84,8 +84,8 @@ def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
     distinct = {value for value, is_absent in zip(values, is_missing, strict=True) if not is_absent}
     if len(distinct) > _MOST_GROUPS:
         raise ValueError(
-            f"by {name!r} has {len(distinct):,} different values, more than {_MOST_GROUPS}. Bin "
-            "the values first, for example with np.digitize(x, edges) or "
+            f"by {name!r} has {len(distinct):,} different values, but at most {_MOST_GROUPS} are "
+            "allowed. Bin the values first, for example with np.digitize(x, edges) or "
             "dates.astype('datetime64[M]')."
         )
     order = _sorted(distinct)

@@ -26,9 +26,10 @@ def row_hashes(scores: FloatArray) -> Hashes:
     hashes = np.empty(len(scores), dtype=np.uint32)
     factors = _factors(scores.shape[1])
     for rows in row_blocks(*scores.shape):
-        # Adding zero turns -0.0 into 0.0.
+        # Adding zero turns -0.0 into 0.0, so equal numbers have equal bits.
         bits = (np.asarray(scores[rows], dtype=np.float32) + np.float32(0)).view(np.uint32)
-        # Products move bits only upward, so high bits are mixed into the low ones before and after.
+        # Products move bits only upward, so the shifts before and after mix high bits into low
+        # bits.
         product = (bits ^ (bits >> np.uint32(15))) * factors
         hashes[rows] = (product ^ (product >> np.uint32(15))).sum(axis=1, dtype=np.uint32)
     return hashes

@@ -134,9 +134,9 @@ class TopScores:
         """Return the error message for operations that need whole rows."""
         return (
             f"This operation needs the scores of all {self.n_classes} classes, but TopScores "
-            f"contain the top {self.n_known}. Use TemperatureScaling, MulticlassToBinary, "
-            "evaluate, metrics.log_loss_bounds, or a metric with notion='confidence', "
-            "'top-label', 'rank-<r>' or 'within-top-<r>'."
+            f"contain only the top {self.n_known} classes. Use TemperatureScaling, "
+            "MulticlassToBinary, evaluate, metrics.log_loss_bounds, or a metric with "
+            "notion='confidence', 'top-label', 'rank-<r>' or 'within-top-<r>'."
         )
 
     @property
@@ -327,8 +327,9 @@ def _with_rest(
         if total.max() > _SUM_TOLERANCE:
             row = int(total.argmax())
             raise ValueError(
-                f"The probabilities of row {row} sum to {np.exp(total[row]):.6g}, more than 1. "
-                "Pass rest='unknown' if the scores are logits or are known only up to a constant."
+                f"The probabilities of row {row} sum to {np.exp(total[row]):.6g}, which is more "
+                "than 1. Pass rest='unknown' if the scores are logits or are known only up to a "
+                "constant."
             )
         # expm1 keeps the digits of a small tail mass.
         tail_mass = -np.expm1(np.minimum(total, 0.0))
@@ -337,7 +338,8 @@ def _with_rest(
         log_rest = _check_rest(rest, total)
     if log_p.shape[1] == n_classes:
         return log_p - total[:, None], np.full(len(log_p), LOG_ZERO)
-    # The probability of the m-th class bounds that of each other class, and so the tail mass.
+    # No other class is more probable than the m-th class. So the probability of the m-th class
+    # limits the tail mass.
     most = log_p[:, -1] + np.log(n_classes - log_p.shape[1])
     return log_p, np.minimum(log_rest, most)
 
@@ -349,7 +351,7 @@ def _check_rest(rest: Any, total: FloatArray) -> FloatArray:
             f"rest must have shape {total.shape}, one number per row, got shape {array.shape}."
         )
     off = np.abs(np.logaddexp(total, array))
-    if not (off <= _SUM_TOLERANCE).all():  # also true for NaN
+    if not (off <= _SUM_TOLERANCE).all():  # also catches NaN
         row = int(np.flatnonzero(~(off <= _SUM_TOLERANCE))[0])
         raise ValueError(
             f"The top probabilities of row {row} sum to {np.exp(total[row]):.6g}, so rest[{row}] "

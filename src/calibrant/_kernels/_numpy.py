@@ -20,7 +20,7 @@ _MANY_ROWS = 2048
 # fits the cache.
 _TILE = 2**14
 
-# Number of byte draws that are processed together. Their indices into the tables take 1 MB.
+# Number of byte draws that are processed together. The table indices of these draws take 1 MB.
 _TILE_DRAWS = 2**17
 
 # The constants of SplitMix64.
@@ -58,8 +58,8 @@ def _top_label(block: FloatArray) -> IntArray:
     label = np.zeros(n_rows, dtype=np.int8)
     for k in range(1, n_columns):
         is_larger = (columns[k] > largest).view(np.int8)
-        # This avoids a branch. k increases, so the maximum is the last column that was larger than
-        # all earlier columns. Strict comparison assigns ties to the first column.
+        # The maximum avoids a branch. k increases, so the maximum is the last column that was
+        # larger than all earlier columns. Strict comparison assigns ties to the first column.
         np.maximum(label, is_larger * np.int8(k), out=label)
         np.maximum(largest, columns[k], out=largest)
     return label.astype(np.intp)

@@ -145,7 +145,8 @@ def log_softmax(logits: FloatArray) -> FloatArray:
 def log_softmax_at(logits: FloatArray, y: IntArray) -> FloatArray:
     """`log_softmax` at the column ``y`` of each row, (n,)."""
     z = np.asarray(logits, dtype=np.float64)
-    # Moderate logits cannot overflow, so their copy without the row maximum is not needed.
+    # Exponentials of moderate logits cannot overflow. So only other logits need the subtraction of
+    # the row maximum, which takes time and makes a copy.
     if not (z.min(initial=0.0) >= -MODERATE and z.max(initial=0.0) <= MODERATE):
         z = z - row_max(z)[:, None]
     return true_class(z, y) - np.log(row_sum(np.exp(z)))
@@ -238,8 +239,8 @@ def score_logits(scores: FloatArray, inputs: str) -> FloatArray:
 def log_odds(proba: FloatArray, eps: float) -> FloatArray:
     """``log(p / (1 - p))`` of probabilities clipped to ``[eps, 1 - eps]``."""
     out = np.clip(np.asarray(proba, dtype=np.float64), eps, 1.0 - eps)
-    # 1 - p is exact for p above 1/2. For smaller p, the rounding error of 1 - p is that of the
-    # result.
+    # 1 - p is exact for p above 1/2. For smaller p, 1 - p is above 1/2, so rounding changes its
+    # logarithm by at most about 1e-16.
     complement = 1.0 - out
     np.log(out, out=out)
     out -= np.log(complement, out=complement)

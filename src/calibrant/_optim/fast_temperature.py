@@ -29,7 +29,7 @@ from calibrant._typing import FloatArray
 
 # On processors without AVX-512, a logarithm takes as long as an exponential. So one logarithm of a
 # product of eight norms replaces eight logarithms. The product does not overflow for exponents of
-# at most 60, because exp(8 * 60) is about 1e208. It saves time from _PRODUCT_ROWS rows on.
+# at most 60, because exp(8 * 60) is about 1e208. The product saves time from _PRODUCT_ROWS rows on.
 _PRODUCT_SIZE, _PRODUCT_ROWS, _PRODUCT_EXPONENT = 8, 4096, 60.0
 
 
@@ -154,7 +154,7 @@ def _moment_sums(
     weight, inverse, scale = block.weight, 1.0 / norm, 1.0
     mean = first * inverse
     share, weighted_mean = inverse, mean
-    if weight.strides == (0,):  # equal weights are a factor of the sums, which saves two products
+    if weight.strides == (0,):  # equal weights factor out of the sums, which saves two products
         scale = float(weight[0])
     else:
         share, weighted_mean = weight * inverse, weight * mean

@@ -25,12 +25,12 @@ _CONVERGED = 1e-12
 # optimum, the decrement falls only by a factor of e per step. So a small decrement that exceeds a
 # tenth of the previous decrement means separated outcomes.
 _SUSPICIOUS, _SLOW = 1e-8, 0.1
-# Directions with less relative curvature than this are not determined by the data.
+# The data do not determine directions with less relative curvature than this limit.
 _RANK = 1e-12
-# A column that varies by no more than this share of its size is constant, because its mean is only
-# exact up to rounding.
+# A column that varies by at most this share of its size counts as constant, because its mean has a
+# rounding error.
 _CONSTANT = 1e-12
-# Directions with more relative curvature than this are determined by the data.
+# The data determine directions with more relative curvature than this limit.
 _DETERMINED = 1e-8
 # Factor of the log-odds in the shrunken start, see `_shrunken_start`.
 _SHRINKAGE = 0.7

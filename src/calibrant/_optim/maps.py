@@ -210,7 +210,8 @@ class AffineMap:
         inverse = np.empty((self.n_classes, width, width))
         for k in range(self.n_classes):
             factor, _ = _cholesky(blocks[k].astype(np.float64), diagonal[k], 1e-10)
-            # LAPACK fills only the lower triangle. The code after the loop mirrors it.
+            # LAPACK fills only the lower triangle. The code after the loop copies the lower
+            # triangle to the upper triangle.
             inverse[k], _ = lapack.dpotri(factor, lower=True)
         inverse = np.tril(inverse)
         inverse += np.tril(inverse, -1).transpose(0, 2, 1)

@@ -19,8 +19,8 @@ without limit. The limit is larger than that of `plain_temperature`. With K^2 pa
 factor of e in the loss costs another pass over the data, and such small finite optima are of no
 practical use."""
 
-# Maximum number of products with the Hessian. Products are cheap for few parameters. Penalized fits
-# with many parameters need about a hundred.
+# Maximum number of products with the Hessian. Products are cheap for a small number of parameters.
+# Penalized fits with many parameters need about a hundred products.
 _MAX_WORK_FEW, _MAX_WORK_MANY = 10_000, 600
 
 _MAX_CG = 200

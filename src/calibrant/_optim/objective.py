@@ -65,7 +65,7 @@ class Objective:
         self.sample = sample.normalized()
         self.n_rows, self.n_classes = sample.shape
         self.is_small = _is_dense(score_map, self.n_rows, sample.pass_cost)
-        # Equal weights are the usual case. A common weight is a factor of the sums, which saves a
+        # Equal weights are the usual case. A common weight factors out of the sums, which saves a
         # product.
         self._even = self.sample.even_weight
         self._is_large = self.n_rows >= MATRIX_ROWS
@@ -90,8 +90,8 @@ class Objective:
         if is_matrix and self.brings_hessian:  # the Hessian expands each column to K + 1 columns
             size = 4 * CACHE_BLOCK // (self.n_classes + 1)
             self._elements = max(size, 256 * self.n_classes)
-        # A matrix product costs K operations per element, and the rest of a pass costs about
-        # sixteen.
+        # A matrix product costs K operations per element, and all other steps of a pass cost about
+        # sixteen operations.
         self._work = 1 + (self.n_classes // 16 if is_matrix else 0)
         self._block = self.sample.whole_block(min(self._elements, THREAD_WORK // self._work))
 
@@ -117,8 +117,8 @@ class Objective:
         u, y, weight, start = block
         s = self.map.apply(theta, u)
         index = np.arange(len(y))
-        # Exponentials of moderate logits cannot overflow. Large data skip the row maximum, which
-        # takes longer than this check.
+        # Exponentials of moderate logits cannot overflow. For large data, this check takes less
+        # time than the row maximum, which it usually replaces.
         if not (self._is_large and s.min() >= -MODERATE and s.max() <= MODERATE):
             s -= row_max(s)[:, None]
         true = true_class(s, y)

@@ -51,7 +51,7 @@ def log_temperature_posterior(
     low, high = log_likelihood.x[[0, -1]]
     grid, log_mass = np.linspace(low, high, _POINTS), np.empty(0)
     # Shrink the grid to the region of the mass twice, because the first grid may hit a narrow
-    # posterior with few points.
+    # posterior with only a few points.
     for _ in range(2):
         log_mass = log_likelihood(grid) + log_prior(grid)
         grid = _zoom(grid, log_mass)

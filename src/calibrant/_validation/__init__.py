@@ -162,7 +162,7 @@ def check_weight(
         raise ValueError(
             f"sample_weight must have shape ({n_samples},), got shape {weight.shape}. Pass {fix}."
         )
-    if n_samples and not (weight.min() >= 0 and weight.max() < np.inf):  # also true for NaN
+    if n_samples and not (weight.min() >= 0 and weight.max() < np.inf):  # also catches NaN
         row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
         raise ValueError(
             f"sample_weight of row {row + first_row} is {weight[row]}, but weights must be finite "
@@ -351,7 +351,7 @@ def one_seed(rng: Rng, random_state: Rng) -> Rng:
     """Return the seed, which users may pass as ``rng`` or as ``random_state``."""
     if rng is not None and random_state is not None:
         raise ValueError(
-            "rng and random_state are two names for the same parameter. Pass only one of them."
+            "rng and random_state are two names for the same parameter. Pass only random_state."
         )
     return random_state if rng is None else rng
 

@@ -71,7 +71,7 @@ def arrange_as_fitted(scores: ScoresLike, fitted: AnyArray | None, classes: AnyA
     targets = fitted.tolist()
     if sorted(names) != sorted(targets):
         raise ValueError(
-            f"The columns of X have different names than in fit: {shortened(names)} instead of "
+            f"X has the columns {shortened(names)}, but the calibrator was fitted with the columns "
             f"{shortened(targets)}. Pass X[calibrator.feature_names_in_.tolist()]."
         )
     return _in_order(table, np.array([names.index(name) for name in targets], dtype=np.intp))
@@ -154,9 +154,10 @@ def order_of(names: Sequence[Any], classes: Sequence[Any] | AnyArray) -> IntArra
     if matches and len(columns) == len(targets):
         mismatch = next((key for key in columns if key not in set(targets)), columns[0])
         raise ValueError(
-            f"Column {mismatch!r} is not among the classes {shortened(targets)}, although column "
-            f"{matches[0]!r} is a class. Rename the columns ({shortened(columns)}), pass "
-            f"classes=[...] with the names of the columns, {POSITION_HINT}."
+            f"The column name {mismatch!r} is not one of the classes {shortened(targets)}, "
+            f"although the column name {matches[0]!r} is one of them. Rename the columns "
+            f"({shortened(columns)}), pass classes=[...] with the names of the columns, "
+            f"{POSITION_HINT}."
         )
     return None
 
@@ -178,9 +179,9 @@ def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
     if matches and len(matches) < len(label_of) and labels.dtype.kind in "OSU":
         mismatch = next(label for label in label_of if label not in columns)
         raise ValueError(
-            f"Label {mismatch!r} is not among the columns {shortened(list(names))}, although label "
-            f"{matches[0]!r} is a column. Add a column for this label, rename the columns, "
-            f"{POSITION_HINT}."
+            f"No column has the name of label {mismatch!r}, although a column has the name of "
+            f"label {matches[0]!r}. The columns are {shortened(list(names))}. Add a column for "
+            f"this label, rename the columns, {POSITION_HINT}."
         )
     return None
 

@@ -76,8 +76,8 @@ def flatten_predictions(
     selected = np.flatnonzero(flat != ignore_label)
     if not selected.size:
         raise ValueError(
-            f"Every label is {ignore_label!r}, which is ignore_label. Pass another ignore_label, "
-            "or pass at least one other label."
+            f"Every label is ignored, because it equals ignore_label={ignore_label!r}. Pass "
+            "another ignore_label, or pass at least one other label."
         )
     return FlatPredictions(flat[selected], rows[selected])
 

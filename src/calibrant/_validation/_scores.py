@@ -167,7 +167,7 @@ def _binary_columns(
         # Compute log(1 - exp(s)) with expm1, which keeps the digits of probabilities near one.
         with np.errstate(divide="ignore"):  # log(0) if class 1 has probability one
             return np.column_stack([np.log(-np.expm1(np.minimum(score, 0.0))), score])
-    if score.size and not (score.min() >= 0 and score.max() <= 1):  # also true for NaN
+    if score.size and not (score.min() >= 0 and score.max() <= 1):  # also catches NaN
         score = _clipped(score[:, None], tolerance, context)[:, 0]
         context.note(f"{_CLIPPED}.")
     columns = np.empty((len(score), 2), dtype=score.dtype)
@@ -196,7 +196,7 @@ def _check_logits(array: FloatArray, context: _Context, what: str = "logits") ->
 
     def is_valid(rows: slice) -> bool:
         block = array[rows]
-        if not block.max() <= LARGEST_LOGIT:  # also true for NaN and +inf
+        if not block.max() <= LARGEST_LOGIT:  # also catches NaN and +inf
             return False
         return bool(block.min() >= -LARGEST_LOGIT)
 
@@ -209,8 +209,8 @@ def _check_logits(array: FloatArray, context: _Context, what: str = "logits") ->
         raise ValueError(
             f"Row {row + context.first_row} of the {what} is {_format_row(array[row])}, but NaN, "
             f"+inf, values above {LARGEST_LOGIT:g} and rows with only -inf are not allowed. Remove "
-            "such rows, or find out why the model returns them. (-inf for some classes of a row is "
-            "accepted and means the probability eps.)"
+            "such rows, or find out why the model returns them. (-inf for some classes of a row "
+            "is accepted and stands for the probability eps.)"
         )
     # Finite masks such as the lowest float mean -inf. Copy the array only if it has such masks.
     is_mask = (array < -LARGEST_LOGIT) & np.isfinite(array)
@@ -285,7 +285,7 @@ def _check_proba(array: FloatArray, tolerance: float | None, context: _Context) 
 
     def is_valid(rows: slice) -> bool:
         block = array[rows]
-        if not block.min() >= 0:  # also true for NaN
+        if not block.min() >= 0:  # also catches NaN
             return False
         if tolerance is None:
             return bool(block.max() <= 1)
@@ -336,7 +336,8 @@ def _note_repair(
     if not context.hints.divide.startswith("{"):  # file readers append their own hint
         message += f" To avoid this warning, pass {context.hints.divide}."
     if context.note is warn_data:
-        # The same rows are usually fitted, predicted and evaluated. Warn only once about them.
+        # Users usually fit, predict and evaluate the same rows, so warn only once about the same
+        # rows.
         warn_data_once(message, f"rounding up to {wide_tolerance:.2g}")
     else:
         context.note(message)

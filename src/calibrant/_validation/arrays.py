@@ -29,7 +29,8 @@ def as_array(data: Any) -> AnyArray:
         )
     if isinstance(data, set | frozenset | dict):
         raise TypeError(
-            f"A {type(data).__name__} has no row order. Pass a list, an array or a data frame."
+            f"The rows of a {type(data).__name__} have no order. Pass a list, an array or a data "
+            "frame."
         )
     if issparse(data):
         raise TypeError(f"Sparse input ({type(data).__name__}) is not supported. Pass X.toarray().")
@@ -49,8 +50,8 @@ def _raise_if_masked(data: Any) -> None:
     if len(positions):
         place = ", ".join(map(str, positions[0].tolist()))
         raise ValueError(
-            f"Entry [{place}] of a masked array is masked, so it is missing. Remove such rows from "
-            "labels, scores and weights."
+            f"Entry [{place}] of a masked array is masked, but missing values are not allowed. "
+            "Remove such rows from labels, scores and weights."
         )
 
 

@@ -156,14 +156,15 @@ def raise_if_other_order(scores: FloatArray, y: IntArray, names: AnyArray) -> No
     is_correct, would_be_correct = top[1::2] == y[1::2], order[top[1::2]] == y[1::2]
     gained = int((would_be_correct & ~is_correct).sum())
     lost = int((is_correct & ~would_be_correct).sum())
-    # This is McNemar's test. Rows on which both orders agree contain no information. If both orders
-    # are equally accurate, the difference of the other two counts has standard deviation
-    # sqrt(gained + lost).
+    # The condition below is McNemar's test. Rows on which both orders agree contain no information.
+    # If both orders are equally accurate, the difference of the two other counts, gained and lost,
+    # has standard deviation sqrt(gained + lost).
     if gained - lost > _STANDARD_ERRORS * (gained + lost) ** 0.5:
         raise ValueError(
-            f"The labels agree far better with the columns in the order "
+            "The labels agree far better with the columns in the order "
             f"{shortened(names[order], show=repr)} than in sorted order. Pass "
-            f"classes={names[order].tolist()} for this order, or classes={names.tolist()}."
+            f"classes={names[order].tolist()} for this order, or classes={names.tolist()} for "
+            "sorted order."
         )
 
 

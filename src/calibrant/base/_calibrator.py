@@ -231,8 +231,8 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         """Calibrated top scores, if the method can compute them."""
         raise TypeError(
             f"{type(self).__name__} needs the scores of all {top.n_classes} classes, but TopScores "
-            f"contain the top {top.n_known}. Use TemperatureScaling(), or predict_claims or "
-            "predict_top of MulticlassToBinary."
+            f"contain only the top {top.n_known} classes. Use TemperatureScaling(), or "
+            "predict_claims or predict_top of MulticlassToBinary."
         )
 
     def _start_like(self, fitted: Any) -> None:
@@ -332,7 +332,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         check_fitted(self)
         if self.is_multilabel_:
             raise ValueError(
-                "predict returns one label per row, but this calibrator was fitted to several "
+                "predict returns one label per row, but this calibrator was fitted with several "
                 "labels per row. Use predict_proba(X) >= 0.5, with a threshold per label."
             )
 

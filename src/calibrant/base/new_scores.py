@@ -55,10 +55,10 @@ def _check_new_options(calibrator: Any, X: OptionScores) -> FloatArray:
     if n_missing < 0:
         raise ValueError(
             f"X has questions with up to {X.n_classes} options, but {type(calibrator).__name__} "
-            f"was fitted with at most {calibrator.n_classes_}. Fit it on questions with up to "
-            f"{X.n_classes} options."
+            f"was fitted with at most {calibrator.n_classes_}. Fit the calibrator on questions "
+            f"with up to {X.n_classes} options."
         )
-    # If all questions have fewer options than in the fit, mark the other options as absent.
+    # If all questions have fewer options than in the fit, mark the missing options as absent.
     scores = X.as_scores(calibrator.inputs)
     return np.pad(scores, ((0, 0), (0, n_missing)), constant_values=ABSENT)
 
@@ -105,10 +105,9 @@ def _check_names(reordered: Sequence[Any] | None, classes: AnyArray, X: ScoresLi
     """Raise if unnamed columns follow a fit to columns that were not in the class order."""
     if reordered is not None and len(np.shape(X)) == 2 and column_names(X) is None:
         raise ValueError(
-            f"X has no column names, and the columns of the data frame in fit "
-            f"({shortened(reordered)}) were in another order than classes_ "
-            f"({shortened(classes)}). Pass pandas.DataFrame(X, columns=[...]) with the names of "
-            "the columns."
+            "X has no column names, and the columns of the data frame in fit "
+            f"({shortened(reordered)}) had another order than classes_ ({shortened(classes)}). "
+            "Pass pandas.DataFrame(X, columns=[...]) with the names of the columns."
         )
 
 

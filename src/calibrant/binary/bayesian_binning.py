@@ -21,7 +21,7 @@ from calibrant.notions import Claim
 _RANGE = 10.0
 # Clip prior means, because a mean of exactly 0 or 1 would exclude an outcome.
 _PRIOR_FLOOR = 1e-6
-# Models with less weight do not change the average in double precision.
+# Models with less weight than this limit do not change the average in double precision.
 _NEGLIGIBLE = 1e-17
 
 

@@ -262,8 +262,8 @@ class HistogramBinning(BaseBinaryCalibrator):
         if self.strategy == "uniform":
             self.edges_, kept_share = uniform_edges(n_bins), np.ones(values.size)
         else:
-            # Large weights may give more bins than fit into memory, so limit them by the number of
-            # distinct scores.
+            # Large weights may give more bins than fit into memory, so limit the number of bins by
+            # the number of distinct scores.
             self.edges_ = _quantile_edges(values, total, min(n_bins, _MOST_BINS * values.size))
             kept_share = np.ones(values.size)
             if self.boundary == "exclude":

@@ -32,7 +32,7 @@ _NARROW = 1e-6
 
 # The quadratic program ends when no slope exceeds its bound by more than this value.
 _TOLERANCE = 1e-9
-# Each round adds at least one constraint, and few constraints become active.
+# Each round adds at least one constraint, and only a few constraints become active.
 _MAX_ROUNDS = 200
 
 

@@ -97,8 +97,8 @@ class VennAbers(BaseBinaryCalibrator):
         self.scores_, total, hits = distinct_sums(claim.score, claim.hits, claim.weight)
         if total.sum() > _MOST_ROWS:
             raise ValueError(
-                f"VennAbers adds one row of weight 1, but the weights sum to {total.sum():g}. Pass "
-                "sample_weight=w * len(w) / w.sum()."
+                f"The weights sum to {total.sum():g}, so the row of weight 1 that VennAbers adds "
+                "would have no effect. Pass sample_weight=w * len(w) / w.sum()."
             )
         self.p1_ = _fits_with_a_hit(hits, total)
         # Adding a negative outcome is equivalent to adding a positive outcome after flipping all

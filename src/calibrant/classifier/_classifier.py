@@ -257,9 +257,9 @@ class CalibratedClassifier(
             )
         if isinstance(self.cv, str):
             raise ValueError(
-                f"cv must be a number of folds, a share of rows, a splitter or an iterable of "
+                "cv must be a number of folds, a fraction of rows, a splitter or an iterable of "
                 f"(train, test) rows, got {self.cv!r}. If the estimator is fitted already, pass "
-                f"CalibratedClassifier(sklearn.frozen.FrozenEstimator(estimator)) without cv."
+                "CalibratedClassifier(sklearn.frozen.FrozenEstimator(estimator)) without cv."
             )
 
     def _make_calibrator(self) -> Any:

@@ -58,8 +58,8 @@ def check_targets(y: LabelsLike) -> AnyArray:
     targets: AnyArray = column_or_1d(y, warn=True)
     if len(targets) == 0:
         raise ValueError(
-            "labels are empty, but at least one row of each class is needed; got n_samples=0. Pass "
-            "rows of all classes."
+            "The labels are empty (n_samples=0), but at least one row of each class is needed. "
+            "Pass rows of all classes."
         )
     return targets
 

@@ -338,7 +338,7 @@ def report(
     rows = rows_for([calibrator], file, is_chunked)
     training = reports.training_rows(data, options, file, output)
     n_steps = count_steps(0 if training or model is not None else options.cv)
-    # A file that is read in blocks shows a bar per pass.
+    # If a file is read in blocks, each pass over the file shows its own progress bar.
     with output.working("Computing the report", spins=rows is not file, n_steps=n_steps):
         content = reports.report_file(rows, file, calibrator, training, options, output_path)
     output.headline(content.action, content.advice)

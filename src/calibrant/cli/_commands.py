@@ -230,7 +230,7 @@ def _evaluate_both(
     before, after = MetricAccumulator(n_bins, inputs=model.inputs), MetricAccumulator(n_bins)
     for part in row_blocks(*chunk.shape, elements=WORK_MEMORY // 2):
         rows = chunk.subset(part)
-        if rows.total > 0:  # rows without weight cannot be evaluated
+        if rows.total > 0:  # rows with weight zero cannot be evaluated
             proba = proba_of(model, rows.u[:], model.inputs, columns=rows.columns)
             proba = on_simplex(proba)
             before._update_checked(rows)

@@ -100,8 +100,8 @@ def make_decision(
     if len(names) != 1:
         actual = " and ".join(f"--{name}" for name in names) or "none of them"
         raise ValueError(
-            f"A calibrator needs one of --cost FILE, --risk SHARE and --sets SHARE, got {actual}. "
-            f"For example, pass --risk 0.05 --calibration labeled.csv."
+            "For a calibrator, pass exactly one of --cost FILE, --risk SHARE and --sets SHARE, "
+            f"got {actual}. For example, pass --risk 0.05 --calibration labeled.csv."
         )
     if options.cost is not None:
         return _by_cost(model, options)
@@ -157,7 +157,8 @@ def _by_batch(
         )
     if options.save is not None:
         raise ValueError(
-            "--batch decides on one file, so the decision cannot be saved. Remove --save."
+            "With --batch, the decision applies only to one file, so the decision cannot be saved. "
+            "Remove --save."
         )
     file = _open_new(data, scores_of(model), options.calibration or data.file, out)
     new = np.concatenate([block.scores for block in file.blocks(all_columns=True)])
@@ -215,9 +216,9 @@ def _check_other_data(model: Path, calibration: Path) -> None:
         is_same = hashlib.file_digest(file, "sha256").hexdigest() == digest
     if is_same:
         raise ValueError(
-            f"{model} was fitted on {calibration}. The rows of the fit cannot support a guarantee, "
-            f"because the calibrator makes fewer errors on them than on new rows. Pass a file with "
-            f"other rows to --calibration."
+            f"{model} was fitted on {calibration}. The calibrator makes fewer errors on these rows "
+            "than on new rows, so these rows cannot support a guarantee. Pass a file with other "
+            "rows to --calibration."
         )
 
 
@@ -231,8 +232,8 @@ def read_costs(path: Path, classes: AnyArray) -> tuple[AnyArray, list[str] | Non
         lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
     if not lines or len({len(line) for line in lines}) > 1:
         raise ValueError(
-            f"{path} must be a table of costs with equally long lines. Write one line per class "
-            "and one cost per action."
+            f"{path} must be a table of costs with the same number of values in every line. Write "
+            "one line per class and one cost per action."
         )
     if all(map(_is_number, lines[0])):
         return _as_numbers(path, lines), None

@@ -62,7 +62,8 @@ def rows_for(
     loaded_calibrators = [calibrator for calibrator in calibrators if calibrator.needs_rows]
     if is_chunked and loaded_calibrators:
         raise ParameterError(
-            "{name} needs all rows and cannot be fitted in blocks. Pass {in_memory:True}.",
+            "{name} needs all rows in memory, so it cannot be fitted in blocks. Pass "
+            "{in_memory:True}.",
             {"name": type(loaded_calibrators[0]).__name__},
         )
     if is_chunked is None:
@@ -94,8 +95,8 @@ def read_text(file: ScoreFile, name: str, option: str) -> list[str | None]:
         return file.reader.text_column(name)
     except ValueError:
         raise ValueError(
-            f"The column {name!r} of {option} must contain text or integers. Convert this column, "
-            "or pass another column."
+            f"The column {name!r} of {option} must contain strings or integers. Convert this "
+            "column, or pass another column."
         ) from None
 
 
@@ -113,7 +114,7 @@ def read_model_columns(
     if names and len(names) != len(expected):
         raise ValueError(
             f"The model was fitted with --by {' --by '.join(expected)}, so {len(expected)} group "
-            f"columns are needed, but {len(names)} are passed. Pass --by once per group column."
+            f"columns are needed, but {len(names)} were passed. Pass --by once per group column."
         )
     texts = {
         column: read_text(file, name, "--by")

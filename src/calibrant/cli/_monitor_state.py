@@ -140,12 +140,13 @@ def note_file(monitor: CalibrationMonitor, when: str, digest: str, *, again: boo
     earlier = next((entry[0] for entry in files if digest in entry), None)
     if earlier is not None and not again:
         raise ValueError(
-            f"These rows were added before, as {earlier!r}. Pass --again to count these rows twice."
+            f"These rows were already added with the name {earlier!r}. Pass --again to count these "
+            "rows twice."
         )
     if when in names and not again:
         raise ValueError(
-            f"An update {when!r} was added before. Pass another name with --when, or pass --again "
-            "to add these rows under the same name."
+            f"An update with the name {when!r} was already added. Pass another name with --when, "
+            "or pass --again to add these rows under the same name."
         )
     monitor.metadata["files"] = [*files, [when, digest]][-_MOST_FILES:]
 
@@ -163,7 +164,8 @@ def locked(path: Path) -> Iterator[None]:
     except (BlockingIOError, FileExistsError):
         hint = "Try again later." if has_flock else f"If no other update is running, remove {lock}."
         raise ValueError(f"{path} is locked by another update. {hint}") from None
-    # Windows cannot remove an open file. Other systems remove the file while the lock still holds.
+    # Windows cannot remove an open file. On other systems, this process removes the file while it
+    # still holds the lock.
     steps = [partial(lock.unlink, missing_ok=True), partial(os.close, descriptor)]
     try:
         yield

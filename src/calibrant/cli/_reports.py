@@ -105,8 +105,8 @@ def load_model(options: ReportArguments) -> Any:
         return None
     if options.fit_on is not None or options.notion is not None:
         raise ValueError(
-            "--model evaluates a fitted calibrator, so --fit-on and --notion do not apply. Remove "
-            "--fit-on and --notion, or remove --model."
+            "With --model, a fitted calibrator is evaluated, so --fit-on and --notion do not "
+            "apply. Remove --fit-on and --notion, or remove --model."
         )
     return load_calibrator(options.model)
 

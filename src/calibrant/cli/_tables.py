@@ -184,7 +184,7 @@ def _show_tables(result: Comparison, output: Output, *, has_titles: bool) -> Non
         if output.measure(whole).maximum <= output.out.width:
             output.show(whole)
             continue
-        # The last two columns are about the reduction in log-loss.
+        # The last two columns describe the reduction in log-loss.
         metrics, reduction = (
             _table(
                 [titles[k] for k in columns],

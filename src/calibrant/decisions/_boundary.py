@@ -216,7 +216,8 @@ def _largest(boundary_at: Callable[[int], Boundary], delta: float, n_levels: int
         else:
             high = step
         shift = round(-excess * n_levels / _DEPTH) or (1 if excess <= 0 else -1)
-        # Few rows have boundaries with large jumps, for which interpolation leaves the interval.
+        # With few rows, the crossing probability changes by large jumps. If interpolation then
+        # leaves the interval, the next step bisects the interval.
         is_inside = low < step + shift < high
         step = step + shift if is_inside else (low + high) // 2
     return best

@@ -44,7 +44,8 @@ def abstention_label(abstain: Any, classes: AnyArray) -> Any:
     label = ("" if text else -1) if abstain is None else abstain
     if label in classes.tolist():
         raise ValueError(
-            f"The label of an abstention, {label!r}, is also a class: {shortened(classes)}. Pass "
-            f"another label, for example abstain={'unknown' if text else -999!r}."
+            f"The label for abstentions is {label!r}, but {label!r} is also one of the classes "
+            f"{shortened(classes)}. Pass another label, for example "
+            f"abstain={'unknown' if text else -999!r}."
         )
     return label

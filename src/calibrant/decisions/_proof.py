@@ -66,7 +66,8 @@ def _carry_on(boundary: Boundary, n_errors: IntArray, is_proved: BoolArray, delt
     starts, unproved = np.flatnonzero(is_proved), np.flatnonzero(~is_proved)
     chances = np.zeros(len(is_proved))
     chances[unproved] = bdtr(n_errors[unproved], unproved + 1, boundary.risk)
-    # No gap leaves more than delta, so these ranks end every chain of proved ranks.
+    # The level of a gap is at most delta, so a rank with a larger chance ends every chain of proved
+    # ranks.
     is_lost = chances > delta
     cells = np.repeat(
         np.arange(len(boundary.ranks)), np.diff(boundary.ranks, append=len(is_proved) + 1)
@@ -90,8 +91,9 @@ def _length_of_chain(
     """Count the ``rows`` that are proved one after the other, from a start below the boundary."""
     if not rows.size:
         return 0
-    # A gap begins with a whole cell, because a walk below the limit inside a cell was also below
-    # the limit at the first rank of the cell.
+    # The limit of errors is constant within a cell, and the number of errors never decreases. So a
+    # walk that is below the limit inside a cell was also below the limit at the first rank of the
+    # cell. A gap therefore begins with a whole cell.
     is_first = boundary.ranks[cells[start]] == start + 1
     gap = _Gap(boundary, int(cells[start]) + (not is_first))
     groups, first = np.unique(cells[rows], return_index=True)

@@ -86,7 +86,7 @@ class SavedModel(SavedDecision):
         if not isinstance(calibrator, Calibrator) or not isinstance(certificate, Certificate):
             raise ValueError("it needs a calibrator and a certificate")
         if np.asarray(calibrator.classes_).tolist() != fitted["classes_"].tolist():
-            raise ValueError("its classes are not those of its calibrator")
+            raise ValueError("its classes differ from the classes of its calibrator")
 
     def _probe(self, proba: FloatArray) -> None:
         """Predict probabilities, which raises an error if values contradict each other."""

@@ -221,7 +221,7 @@ class SelectiveClassifier(
         """Set the thresholds, from probabilities and column codes of the rows of the proof."""
         predicted, scores = proba.argmax(axis=1), sureness(vars(self)["score"], proba)
         losses, risk = scaled_losses(self.loss, self.risk, predicted, y, self.n_classes_)
-        # This random stream differs from that of the split.
+        # The second number of the seed makes this random stream different from that of the split.
         rng = np.random.default_rng([as_seed(self.random_state) or 0, 1])
         self.error_rate_ = float(losses.mean()) * float(self.risk) / risk
         if self.per_class:

@@ -293,7 +293,8 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         before = _mass_before(proba)
         if not self.randomize:
             return before
-        # The fit and the predictions must not use the same random numbers.
+        # The random numbers of the predictions must differ from the random numbers of the fit, so
+        # each use has its own stream.
         rng = np.random.default_rng([as_seed(self.random_state) or 0, stream])
         return before + (1.0 - rng.random((len(proba), 1))) * proba
 

@@ -127,9 +127,9 @@ def check_share(cv: Any) -> float:
     """Return the share of rows held out from the fit, or raise if it is invalid."""
     if isinstance(cv, bool) or not isinstance(cv, float | np.floating) or not 0 < cv < 1:
         raise ValueError(
-            f"cv must be the share of rows held out for the guarantee, between 0 and 1, got "
-            f"{cv!r}. Folds would give a guarantee about several estimators instead of one. For "
-            f"example, pass cv=0.5."
+            "cv must be the fraction of rows that are held out for the guarantee, between 0 and "
+            f"1, got {cv!r}. Folds would give a guarantee about several estimators instead of one. "
+            "For example, pass cv=0.5."
         )
     return float(cv)
 
@@ -138,8 +138,9 @@ def _check_unweighted(params: dict[str, Any], n_samples: int) -> None:
     weight = params.get("sample_weight")
     if weight is not None and not is_unit(check_weight(weight, n_samples)):
         raise ValueError(
-            "sample_weight must be 1 for all rows, because the guarantee is about rows that are "
-            "drawn one by one. Pass the rows without sample_weight."
+            "sample_weight must be 1 for all rows, because the guarantee assumes that rows are "
+            "independent draws from the distribution of new rows. Pass the rows without "
+            "sample_weight."
         )
 
 
@@ -155,8 +156,8 @@ def _split(
     n_held = min(max(1, round(share * n_units)), n_units - 1)
     if n_held < 1:
         raise ValueError(
-            f"The estimator and its guarantee need different rows, got n_samples={n_samples} in "
-            f"one group or row. Pass more rows."
+            "The estimator and its guarantee need different rows, so at least two rows (or two "
+            f"groups) are needed, got n_samples={n_samples} in one group or row. Pass more rows."
         )
     is_held = np.zeros(n_units, dtype=bool)
     is_held[rng.permutation(n_units)[:n_held]] = True
@@ -221,7 +222,8 @@ def _warn_repeated(proba: FloatArray) -> None:
         return
     values_and_maxima = uncertain, uncertain.max(axis=1)
     rows, confidences = (len(np.unique(values, axis=0)) for values in values_and_maxima)
-    if confidences < (1 - _MANY_REPEATED) * rows:  # scores with few distinct values, such as votes
+    # Scores such as votes have only a few distinct values.
+    if confidences < (1 - _MANY_REPEATED) * rows:
         return
     warn_data(
         f"{share:.1%} of the rows of the proof repeat an earlier row. A guarantee holds for "

@@ -67,7 +67,7 @@ def find_thresholds(
     """Find a threshold for each predicted class. All thresholds hold jointly."""
     counts = np.bincount(predicted, minlength=n_classes)
     is_tested = counts >= rows_without_error(risk, delta)
-    # Numbers of rows contain no labels, so they may decide which classes share delta.
+    # Row counts do not depend on the labels, so row counts may decide which classes share delta.
     while is_tested.any():
         share = delta / int(is_tested.sum())
         is_enough = is_tested & (counts >= rows_without_error(risk, share))

@@ -47,8 +47,8 @@ def _check_columns(notion: Notion, n_classes: int) -> bool:
     if type(notion).fill is not Notion.fill or not _adds_up(notion, rows, block):
         raise ValueError(
             f"The notion {notion.name!r} cannot be exported. The notion must define members() with "
-            "each column in at most one claim, and must not override fill(). Change it, or fit "
-            "with notion='class-wise'."
+            "each column in at most one claim, and must not override fill(). Change the notion, "
+            "or fit with notion='class-wise'."
         )
     return block.label is not None
 

@@ -173,9 +173,9 @@ def _check_agrees(result: Program, calibrator: Calibrator) -> None:
     error = float(np.abs(result.run(rows) - calibrator._proba_of(rows)).max())
     if not error <= _ROUND_OFF:
         raise ValueError(
-            f"The program of {type(calibrator).__name__} differs from its predictions by "
-            f"{error:.3g}, which exceeds {_ROUND_OFF:g}. Correct the function that you registered "
-            "with calibrant.export.register."
+            f"The exported program of {type(calibrator).__name__} differs from the predictions of "
+            f"{type(calibrator).__name__} by {error:.3g}, but at most {_ROUND_OFF:g} is allowed. "
+            "Correct the function that you registered with calibrant.export.register."
         )
 
 

@@ -134,13 +134,13 @@ def _check_alike(classifiers: Sequence[Any]) -> None:
     for other in classifiers[1:]:
         if _features(other) != _features(first):
             raise ValueError(
-                "The classifiers have different inputs. Convert all of them with the same names "
-                "and types."
+                "The classifiers have different inputs. Convert all classifiers with the same "
+                "names and types of inputs."
             )
         if other.ir_version != first.ir_version or _opset(other) != _opset(first):
             raise ValueError(
-                "The classifiers have different operator sets. Convert all of them with the same "
-                "target_opset."
+                "The classifiers have different operator sets. Convert all classifiers with the "
+                "same target_opset."
             )
 
 
@@ -150,7 +150,7 @@ def _check_names(classifier: Any, outputs: Sequence[str]) -> None:
     if clashes:
         raise ValueError(
             f"The classifier has an input named {clashes[0]!r}, but the joined model has an output "
-            'of this name. Rename the input, for example initial_types=[("features", ...)].'
+            'with the same name. Rename the input, for example initial_types=[("features", ...)].'
         )
 
 
@@ -198,7 +198,7 @@ def _guess_output(outputs: Sequence[str], inputs: str) -> str:
     ]
     if not [*first, *neutral]:
         raise ValueError(
-            f"The calibrator needs {inputs}, but no output of the classifier has such a name. Pass "
-            f"output=NAME with one of {', '.join(outputs)}."
+            f"The calibrator needs {inputs}, but no output name of the classifier indicates this "
+            f"type of scores. Pass output=NAME with one of {', '.join(outputs)}."
         )
     return [*first, *neutral][0]

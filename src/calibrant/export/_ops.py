@@ -76,7 +76,9 @@ def _same_width(widths: list[int], constants: Constants) -> int:
 
 def _interval_width(widths: list[int], constants: Constants) -> int:
     if not (constants["low"] <= constants["high"] and constants.get("slack", 0.0) >= 0.0):
-        raise ValueError("low must not exceed high, and slack must not be negative")
+        raise ValueError(
+            f"low must not exceed high, and slack must not be negative, got {dict(constants)}"
+        )
     return widths[0]
 
 
@@ -144,7 +146,7 @@ def _step_width(widths: list[int], constants: Constants) -> int:
     edges = np.asarray(constants["edges"])
     _check_length(constants, "values", (len(edges) + 1,))
     if constants["side"] not in SIDES or (np.diff(edges) < 0).any():
-        raise ValueError("edges must be sorted, and side must be 'left' or 'right'")
+        raise ValueError("edges must be in increasing order, and side must be 'left' or 'right'")
     return widths[0]
 
 
@@ -168,14 +170,18 @@ def _bumps_width(widths: list[int], constants: Constants) -> int:
 
 def _top_width(widths: list[int], constants: Constants) -> int:
     if type(constants["count"]) is not int or not 1 <= constants["count"] <= widths[0]:
-        raise ValueError(f"count must be an integer between 1 and {widths[0]}")
+        raise ValueError(
+            f"count must be an integer between 1 and {widths[0]}, got {constants['count']!r}"
+        )
     return int(constants["count"])
 
 
 def _columns_width(widths: list[int], constants: Constants) -> int:
     columns = np.asarray(constants["columns"])
     if not len(columns) or columns.min() < 0 or columns.max() >= widths[0]:
-        raise ValueError(f"columns must be among 0..{widths[0] - 1}")
+        raise ValueError(
+            f"columns must be numbers from 0 to {widths[0] - 1}, got {columns.tolist()!r:.80}"
+        )
     return len(columns)
 
 

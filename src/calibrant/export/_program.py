@@ -281,13 +281,15 @@ class _Shapes:
 
     def _check_arguments(self, op: str, args: Sequence[int]) -> None:
         if op not in OPS:
-            raise ValueError("the operation is unknown")
+            raise ValueError("the program contains an unknown operation")
         if not args or OPS[op].n_args not in (None, len(args)):
             expected = OPS[op].n_args or "one or more"
             noun = "argument" if expected == 1 else "arguments"
             raise ValueError(f"expected {expected} {noun}, got {len(args)}")
         if not all(0 <= arg < len(self.widths) for arg in args):
-            raise ValueError("the arguments of an operation must be earlier values")
+            raise ValueError(
+                f"the arguments of an operation must be earlier values, got {list(args)!r:.80}"
+            )
 
     def _check_labels(self, op: str, args: Sequence[int]) -> None:
         """Raise unless argument 2 of ``take`` and ``put`` refers to columns of argument 1."""
@@ -296,7 +298,7 @@ class _Shapes:
         count = self.labels[args[1]]
         if count is None or count > self.widths[args[0]]:
             raise ValueError(
-                f"the second argument must refer to columns 0..{self.widths[args[0]] - 1}"
+                f"the second argument must refer to columns 0 to {self.widths[args[0]] - 1}"
             )
 
 
@@ -304,11 +306,13 @@ def _check_outputs(outputs: Sequence[NamedOutput], widths: Sequence[int]) -> Non
     """Raise unless named outputs have different names and refer to values of the program."""
     names = [output.name for output in outputs]
     if len(set(names)) != len(names) or set(names) & set(RESERVED):
-        raise ValueError(f"outputs must have different names, and none of {RESERVED}")
+        raise ValueError(f"outputs must have different names other than {RESERVED}, got {names}")
     for output in outputs:
         # Generated code contains the names.
         if not (output.name.isidentifier() and output.name.isascii()):
-            raise ValueError(f"an output must have the name of an identifier, got {output.name!r}")
+            raise ValueError(
+                f"the name of an output must be an ASCII identifier, got {output.name!r}"
+            )
         if not 0 <= output.value < len(widths):
             raise ValueError(f"output {output.name!r} must be a value of the program")
         if widths[output.value] not in ((1,) if output.labels else (1, widths[0])):

@@ -79,7 +79,8 @@ def _check_outputs(program: Program, keep: Sequence[str]) -> None:
     """Raise if two columns of the result have the same name."""
     if any(column.casefold().startswith(_PREFIX) for column in keep):
         raise ValueError(
-            f"Columns in keep= must not begin with {_PREFIX!r}. Rename them in the table."
+            f"The names of columns in keep= must not begin with {_PREFIX!r}. Rename these columns "
+            "in the table."
         )
     repeated = _repeated([*_outputs(program), *keep])
     if repeated:

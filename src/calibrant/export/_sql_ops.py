@@ -196,8 +196,9 @@ def _scale(q: Sql, x: list[Columns], c: Any) -> Columns:
 def _affine(q: Sql, x: list[Columns], c: Any) -> Columns:
     if c["coef"].size > _MOST_TERMS:
         raise ValueError(
-            f"A calibrator with {c['coef'].size:,} coefficients is too large for a query; the "
-            f'maximum is {_MOST_TERMS:,}. Fit StructuredScaling("vector"), or use to_onnx.'
+            f"A calibrator with {c['coef'].size:,} coefficients is too large for a query, which "
+            f"can have at most {_MOST_TERMS:,} coefficients. "
+            'Fit StructuredScaling("vector"), or use to_onnx.'
         )
     rows = []
     for line, offset in zip(c["coef"], c["offset"], strict=True):
@@ -243,8 +244,9 @@ def _put(q: Sql, x: list[Columns], c: Any) -> Columns:
     return [entry(k, column) for k, column in enumerate(x[0])]
 
 
-# Operations with several steps. Each step is a table expression. Its argument x contains the
-# columns of earlier steps: x[0] are the columns of the arguments, and x[i] those of step i.
+# Operations with several steps. Each step is a table expression. The argument x of a step contains
+# the columns of earlier steps. x[0] contains the columns of the arguments, and x[i] contains the
+# columns of step i.
 Steps = list[Write]
 
 

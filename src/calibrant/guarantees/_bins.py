@@ -82,7 +82,7 @@ def check_deployed(is_out_of_fold: bool) -> None:
     """Raise if the bins were fitted on scores of models other than the model that predicts."""
     if is_out_of_fold:
         raise ValueError(
-            "There is no guarantee, because this calibrator was fitted on out-of-fold scores, and "
+            "There is no guarantee, because this calibrator was fitted on out-of-fold scores, but "
             "another model or an average of models scores new cases. Fit the model first and "
             "calibrate it on held-out rows: CalibratedClassifier(FrozenEstimator(model), "
             "calibrator).fit(X_held_out, y_held_out)"

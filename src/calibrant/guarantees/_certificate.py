@@ -55,7 +55,10 @@ class Certificate(ShortRepr):
                 f"risk={self.risk!r} and delta={self.delta!r}."
             )
         if not (isinstance(self.digest, str) and isinstance(self.revoked, str)):
-            raise TypeError("digest and revoked must be text.")
+            raise TypeError(
+                f"digest and revoked must be strings, got digest={self.digest!r} and "
+                f"revoked={self.revoked!r}."
+            )
 
     @property
     def valid(self) -> bool:

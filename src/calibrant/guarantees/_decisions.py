@@ -181,8 +181,8 @@ class CoverageGuarantee(ShortRepr, AsText):
         ]
         if self.pooled:
             parts.append(
-                f"For {_class_text(self.pooled)}, the coverage holds on average over their rows, "
-                f"because these classes have few rows."
+                f"For {_class_text(self.pooled)}, the coverage holds only on average over the rows "
+                "of all these classes, because each of these classes has too few rows."
             )
         if self.always:
             verb = "are" if len(self.always) > 1 else "is"

@@ -296,7 +296,7 @@ class RowDraws:
             if len(self.groups) < 2:
                 raise ValueError(
                     "All rows belong to one group, but the cluster bootstrap needs at least two "
-                    "groups. Pass groups=None if rows are independent."
+                    "groups. Pass groups=None if the rows are independent."
                 )
 
     @property

@@ -386,8 +386,8 @@ def _has_few(claim: Claim, factor: FloatArray | float = 1.0) -> bool:
     squares = squared_weights(claim) * factor**2
     variance = claim.score * (1.0 - claim.score)
     total = float(squares @ variance)
-    # total^2 / sum(squares^2 * variance) is the variance of the count if all squares are equal.
-    # A cell of scores stands for as many rows as it counts.
+    # total^2 / sum(squares^2 * variance) is the variance of the count if all squares are equal. A
+    # cell of scores represents all rows that were counted in the cell.
     rows = np.ones(len(squares)) if claim.ends is None else np.maximum(claim.weight, 1.0)
     return total > 0.0 and total**2 < FEW_COUNTS * float(squares**2 @ (variance / rows))
 

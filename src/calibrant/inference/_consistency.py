@@ -268,7 +268,7 @@ class _CountNull:
     def portion(self, n_resamples: int) -> int:
         if self.draws.reusable:
             return min(max(1, WORK_MEMORY // self.table.weight.size), -(-n_resamples // _PORTIONS))
-        # Alias tables are rebuilt for each portion, so portions are larger and fewer.
+        # Every portion builds the alias tables again, so use fewer and larger portions.
         return max(1, 4 * WORK_MEMORY // self.table.weight.size)
 
     def draw(self, generator: np.random.Generator, size: int) -> list[float]:
@@ -304,8 +304,9 @@ def _claims(
     ]
     if rejected:
         raise ValueError(
-            f"{', '.join(rejected)} cannot be options of the metric, because the metric is "
-            f"evaluated on drawn labels. Pass sample_weight and classes to consistency_test."
+            f"{', '.join(rejected)} cannot be options of the metric, because the test also "
+            "evaluates the metric on random labels. Pass sample_weight and classes to "
+            "consistency_test."
         )
     return notion.claims(proba, y, weight)
 

@@ -24,7 +24,7 @@ _ROWS_PER_QUANTITY = 10
 # Up to this many joint cells, counts are stored for all cells. Above this number, counts are
 # stored only for occupied cells.
 _JOINT_CELLS = 2**16
-# Minimum number of rows per quantile bin. Claims with few rows get fewer bins.
+# Minimum number of rows per quantile bin. Claims with fewer rows get fewer bins.
 _ROWS_PER_BIN = 5
 # With fewer rows per claim on average, the level is not reliable.
 _ROWS_PER_CLAIM = 10

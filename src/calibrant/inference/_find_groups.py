@@ -252,7 +252,9 @@ def _encode(X: Any, features: Sequence[_Feature]) -> FloatArray:
     columns = _columns(X)
     absent_columns = [feature.column for feature in features if feature.column not in columns]
     if absent_columns:
-        raise ValueError(f"X has no column {absent_columns[0]!r}. Pass all columns of the search.")
+        raise ValueError(
+            f"X has no column {absent_columns[0]!r}. Pass all columns that the search used."
+        )
     parts = []
     for feature in features:
         column = columns[feature.column]
@@ -285,7 +287,7 @@ def _candidates(
     min_rows: int,
 ) -> Iterator[tuple[_Condition, ...]]:
     """Yield disjoint nodes of a tree with evidence of miscalibration, strongest evidence first."""
-    from sklearn.tree import DecisionTreeRegressor  # importing it takes half a second
+    from sklearn.tree import DecisionTreeRegressor  # this import takes half a second
 
     if len(residual) < 2 * min_rows:
         return

@@ -288,7 +288,7 @@ def _block_test(
     )
     if n_rows < 2 * size:
         raise ValueError(
-            f"method='block' needs two blocks or more, but {n_rows} rows are less than twice "
+            f"method='block' needs at least two blocks, but {n_rows} rows are fewer than twice "
             f"block_size={size}. Pass block_size={n_rows // 2} or method='resampling'."
         )
     n_blocks = n_rows // size  # omit an incomplete block, because its estimate has another variance

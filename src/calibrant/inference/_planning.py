@@ -155,8 +155,8 @@ def rows_needed(
     root = z_alpha * np.sqrt(moments.null_variance) + z_power * np.sqrt(moments.variance)
     if moments.shift == 0:
         raise ValueError(
-            "These probabilities are all 0 and 1, or uniform, so a temperature does not change "
-            "them and cannot be detected. Pass probabilities that vary."
+            "All rows of y_prob are uniform, or contain only 0 and 1. A temperature does not "
+            "change such rows, so no test can detect it. Pass other probabilities."
         )
     n_rows = max(1, int(np.ceil((root / moments.shift) ** 2)))
     return _result(rows, target, n_rows, power, alpha)
@@ -231,8 +231,8 @@ def _temperature_of(rows: TemperedRows, temperature: float | None, gap: float | 
         target = _DEFAULT_TEMPERATURE if temperature is None else temperature
         if not (0 < target < np.inf and target != 1):
             raise ValueError(
-                f"temperature must be positive, finite and other than 1, got {target!r}. For "
-                f"example, pass temperature=1.25 to detect overconfidence."
+                f"temperature must be positive, finite and different from 1, got {target!r}. For "
+                "example, pass temperature=1.25 to detect overconfidence."
             )
         return target
     sign = 1.0 if gap > 0 else -1.0
@@ -243,8 +243,8 @@ def _temperature_of(rows: TemperedRows, temperature: float | None, gap: float | 
     if root is None:
         low, high = rows.gap(1 / _HIGHEST), rows.gap(_HIGHEST)
         raise ValueError(
-            f"gap must be between {low:.3g} and {high:.3g} and other than 0 for these "
-            f"probabilities, got {gap!r}. For example, pass gap={high / 10:.2g}."
+            f"gap must be nonzero and between {low:.3g} and {high:.3g} for these probabilities, "
+            f"got {gap!r}. For example, pass gap={high / 10:.2g}."
         )
     return float(np.exp(sign * root))
 

@@ -135,7 +135,8 @@ def _check_table(scores: Any) -> AnyArray:
     if len(bad):
         raise ValueError(
             f"The score of dataset {bad[0, 0]}, method {bad[0, 1]} is missing. Remove the row of "
-            f"the dataset with np.delete(scores, {bad[0, 0]}, axis=0), or run the method."
+            f"the dataset with np.delete(scores, {bad[0, 0]}, axis=0), or evaluate the method on "
+            "this dataset."
         )
     return table
 

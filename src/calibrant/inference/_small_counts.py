@@ -45,7 +45,7 @@ class NullDraws(NamedTuple):
         place = np.searchsorted(ends, ends[-1] * generator.random(counts.sum()), side="right")
         # Because of round-off, the index can be past the last row.
         place = np.minimum(place, len(score) - 1)
-        # A row with several events has one outcome.
+        # A row with several events still has only one unexpected outcome, so count this row once.
         key = np.unique(np.repeat(np.arange(n_draws), counts) * len(score) + place)
         return cls(score, claim.weight[order], key // len(score), key % len(score), n_draws)
 

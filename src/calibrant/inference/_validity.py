@@ -178,8 +178,8 @@ def validity_curve(
         gap, share = _vector_gaps(y_true, y_prob, bins, sample_weight, classes, inputs)
     else:
         raise ValueError(
-            "y_pred is only allowed for binary types of calibration, but notion='canonical' is "
-            "about whole vectors. Remove y_pred, or pass notion='top-label'."
+            "y_pred is only allowed for binary types of calibration, but notion='canonical' "
+            "concerns whole probability vectors. Remove y_pred, or pass notion='top-label'."
         )
     epsilons = (
         _steps(gap, share)

@@ -132,8 +132,8 @@ class ArrayReader(FileReader):
             table = pa.table({} if labels is None else {"label": labels}) if all_columns else None
             scores = np.asarray(self.scores[rows])
             if self._order is not None:
-                # Use C order, as for arrays in memory. The memory layout determines the order of
-                # sums and so the last bit of a prediction.
+                # Use C order, as for arrays in memory. The memory layout determines the order in
+                # which BLAS adds numbers, which can change the last bit of a prediction.
                 scores = np.ascontiguousarray(scores[:, self._order])
             weight = None if self.weight is None else self.weight[rows]
             yield FileBlock(rows.start, scores, labels, weight, table)
@@ -166,8 +166,8 @@ def _reject_output(data: Mapping[str, Any], model: ModelScores | None) -> None:
     """Raise if the probabilities in a file are already calibrated."""
     if model is not None and model.inputs == "proba" and {"probs", "raw_probs"} <= set(data):
         raise ValueError(
-            "The file has arrays probs and raw_probs, so it was written by calibrant apply and is "
-            "calibrated already. Apply the model to the original file."
+            "The file has arrays probs and raw_probs, so calibrant apply wrote it, and its scores "
+            "are already calibrated. Apply the model to the original file."
         )
 
 
@@ -190,7 +190,7 @@ def _arrays_of_npz(
         splits = " or ".join(_split_names(data))
         raise ParameterError(
             "{path} must have an array {start}probs or {start}logits, but it has {arrays}."
-            + (" Pass {split} with {splits}." if splits else ""),
+            + (" To select the arrays of one split, pass {split} with {splits}." if splits else ""),
             {
                 "path": options.path,
                 "start": start,

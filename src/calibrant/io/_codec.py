@@ -74,7 +74,8 @@ class Writer:
 
     def _name(self, instance: Any) -> str:
         cls = type(instance)
-        # Most classes have their own name in files. To compare all of them would import them all.
+        # Most classes have their class name in files. Check this name first, because the loop below
+        # imports all registered classes.
         if cls.__name__ in self.classes and self.classes[cls.__name__] is cls:
             return cls.__name__
         for name, registered in self.classes.items():
@@ -131,8 +132,8 @@ class Writer:
             raise TypeError(f"{where} is an array of dtype {array.dtype}, which cannot be saved.")
         if where not in self.may_be_nan and array.dtype.kind == "f" and np.isnan(array).any():
             raise ValueError(f"{where} contains NaN, so it cannot be saved. Fit it again.")
-        # Keep the memory layout, which determines the order of sums in BLAS and so the last bit of
-        # a prediction.
+        # Keep the memory layout, which determines the order in which BLAS adds numbers. Another
+        # order could change the last bit of a prediction.
         is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
         order: Literal["C", "F"] = "F" if is_fortran else "C"
         raw = np.asarray(array, dtype=_NUMERIC[name]).tobytes(order)
@@ -249,7 +250,9 @@ class Reader:
     def _map(self, value: dict[str, Any]) -> dict[Any, Any]:
         pairs = [_list(pair) for pair in _list(_object(value, {"map"})["map"])]
         if any(len(pair) != 2 or not isinstance(pair[0], str | int | float) for pair in pairs):
-            raise ValueError("a map must be a list of pairs of a key (text or number) and a value")
+            raise ValueError(
+                "a map must be a list of pairs of a key (string or number) and a value"
+            )
         return {key: self.value(item) for key, item in pairs}
 
     def _notion(self, value: dict[str, Any]) -> Notion:
@@ -260,7 +263,9 @@ class Reader:
         cls: Any = self._class(value["record"])
         members = self._members(value["record"], value["fields"])
         if issubclass(cls, BaseEstimator) or not _is_complete(cls, set(members)):
-            raise ValueError(f"the fields of {value['record']!r} do not match")
+            raise ValueError(
+                f"{value['record']!r} cannot be created from the fields {sorted(members)}"
+            )
         return cls(**members)
 
     def _model(self, value: dict[str, Any]) -> Any:
@@ -277,7 +282,7 @@ class Reader:
             or len(shape) > 8
             or not all(type(n) is int and 0 <= n < 2**48 for n in shape)
         ):
-            raise ValueError(f"{_short(shape)} is not the shape of an array")
+            raise ValueError(f"{_short(shape)} is not a valid shape of an array")
         if isinstance(kind, str) and kind in _NUMERIC:
             _object(value, {"array", "shape", "order", "data"})
             array = _numbers(kind, tuple(shape), value["order"], data)
@@ -297,12 +302,17 @@ class Reader:
             or len(width) > 9
             or not all(isinstance(item, str) for item in data)
         ):
-            raise ValueError(f"{_short(kind)} is not a type of array")
+            raise ValueError(
+                f"{_short(kind)} is not a valid type of array, or the entries are not strings"
+            )
         if not max(map(len, data), default=0) <= int(width) <= _LONGEST_TEXT:
-            raise ValueError(f"entries of the array do not have the type {_short(kind)}")
+            raise ValueError(
+                f"the width of {_short(kind)} must be between the length of the longest string and "
+                f"{_LONGEST_TEXT}"
+            )
         self._text_bytes += 4 * int(width) * len(data)
         if self._text_bytes > _MOST_TEXT:
-            raise ValueError(f"its text arrays need more than {_MOST_TEXT:,} bytes of memory")
+            raise ValueError(f"its arrays of strings need more than {_MOST_TEXT:,} bytes of memory")
         return np.array(data, dtype=f"<U{int(width)}")
 
 
@@ -319,7 +329,7 @@ def _is_complete(record: type[Any], names: set[str]) -> bool:
 def _numbers(kind: str, shape: tuple[int, ...], order: Any, data: Any) -> AnyArray:
     if order not in ("C", "F") or not isinstance(data, str):
         raise ValueError(
-            f"an array needs the order 'C' or 'F' and data as text, got {_short(order)} and "
+            f"an array needs the order 'C' or 'F' and data as a string, got {_short(order)} and "
             f"{_short(data)}"
         )
     try:

@@ -100,7 +100,8 @@ def top_label_rule(options: FileOptions, model: ModelScores | None = None) -> La
     if options.n_classes is None:
         raise ParameterError(
             "The file contains only the top classes of each row, so the number of classes is "
-            "unknown. Pass {n_classes} if labels are numbers from 0, or {classes} with all labels."
+            "unknown. Pass {n_classes} if the labels are integers from 0, or {classes} with all "
+            "labels."
         )
     return LabelRule(tuple(map(str, range(options.n_classes))), np.arange(options.n_classes))
 

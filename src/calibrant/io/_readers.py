@@ -37,7 +37,7 @@ def check_size(path: Path, n_bytes: int) -> None:
     if n_bytes > max(_MAX_BYTES, _MAX_COMPRESSION * size):
         raise ValueError(
             f"{path} has {size:,} bytes, but declares {n_bytes:,} bytes of data, so it is probably "
-            "damaged. If you trust it, decompress it first."
+            "damaged. If you trust the file, decompress it first."
         )
 
 
@@ -108,7 +108,7 @@ class FileReader(ABC):
             if len(labels) > _MAX_CLASSES:
                 raise ValueError(
                     f"The label column has more than {_MAX_CLASSES:,} different values. Check that "
-                    "it is the label."
+                    "this column contains the labels."
                 )
         return labels
 
@@ -138,7 +138,7 @@ def open_reader(
     if not path.exists():
         raise FileNotFoundError(f"File {path} does not exist.")
     if not path.is_file():  # files are read several times, which a pipe does not allow
-        raise ValueError(f"{path} is a pipe or a device. Copy it to a regular file first.")
+        raise ValueError(f"{path} is a pipe or a device. Copy its data to a regular file first.")
     ending = path.suffix.lower()
     if ending in (".npz", ".npy"):
         from calibrant.io._array_reader import ArrayReader
@@ -190,11 +190,11 @@ def as_text(labels: Any) -> Any:
             labels = labels.cast(pa.int64())
         except pa.ArrowInvalid:
             raise ValueError(
-                "Labels must be text or integers, but the label column contains other numbers. "
-                "Check that it is the label."
+                "Labels must be strings or integers, but the label column contains other numbers. "
+                "Check that this column contains the labels."
             ) from None
     if pa.types.is_nested(labels.type):
-        raise ValueError(f"Labels must be text or integers, got values of type {labels.type}.")
+        raise ValueError(f"Labels must be strings or integers, got values of type {labels.type}.")
     return labels.cast(pa.string())
 
 

@@ -130,7 +130,7 @@ def _check_name(name: str) -> None:
     parts = name.split(".") if isinstance(name, str) else [""]
     if not all(part.isidentifier() for part in parts) or len(name) > LONGEST_NAME:
         raise ValueError(
-            f"name must consist of identifiers with dots between them, such as "
+            "name must consist of identifiers that are separated by dots, such as "
             f"'my_package.MyCalibrator', got {name!r}."
         )
 

@@ -145,7 +145,7 @@ def choose_columns(
         _reject_top_output(others if model is not None else ())
         return _top_columns(others, label, weight)
     scores, names, inputs = _choose_scores(others, kinds, options, model)
-    # With percent signs, a column of scores has the type text.
+    # A column of scores with percent signs has the type string.
     _check_numeric([] if options.percent else scores, kinds, is_score=True)
     _check_different(scores, names)
     was_guessed = options.inputs is None or (options.label is None and label is not None)
@@ -167,7 +167,7 @@ def _top_columns(columns: Sequence[str], label: str | None, weight: str | None) 
     if ranks != list(range(1, len(ranks) + 1)) or not set(scores) <= set(columns):
         raise ValueError(
             "The file needs columns top1_label, top1_logprob, top2_label, ... for every rank, but "
-            f"has {shortened(columns)}. Add the missing columns."
+            f"has the columns {shortened(columns)}. Add the missing columns."
         )
     tail = [TAIL_COLUMN] if TAIL_COLUMN in columns else []
     labels = tuple(f"top{rank}_label" for rank in ranks)
@@ -196,7 +196,8 @@ def _find_column(kinds: Kinds, name: str | None, parameter: str) -> str | None:
     matches = [column for column in kinds if column.strip() == name.strip()]
     if len(matches) != 1:
         raise ParameterError(
-            f"The file has no column {{name!r}} ({{{parameter}}}). Its columns are {{columns}}.",
+            f"The file has no column {{name!r}} ({{{parameter}}}). The columns of the file are "
+            f"{{columns}}.",
             {"name": name, "columns": shortened(list(kinds))},
         )
     return matches[0]
@@ -297,8 +298,8 @@ def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[st
     if list(prefixed) == _numbered(names):
         return list(prefixed.values()), names
     raise ParameterError(
-        "The model needs {kind} of {n} classes ({names}), but no columns are named after them. "
-        f"Pass {{{model.inputs}:'a,b,...'}} with the columns in this order. The file has "
+        "The model needs {kind} of {n} classes ({names}), but no columns are named after these "
+        f"classes. Pass {{{model.inputs}:'a,b,...'}} with the columns in this order. The file has "
         "{columns}.",
         {
             "n": len(names),
@@ -318,8 +319,8 @@ def _reject_output(columns: Sequence[str], model: ModelScores, first: str) -> No
     """Raise if the probabilities in a file are already calibrated."""
     if model.inputs == "proba" and {first, f"raw_{first}"} <= set(columns):
         raise ParameterError(
-            "The file has columns {first!r} and 'raw_{first}', so it was written by calibrant "
-            "apply and is calibrated already. Pass {proba:'raw_p_*'} to calibrate the original "
+            "The file has columns {first!r} and 'raw_{first}', so calibrant apply wrote it, and "
+            "its scores are already calibrated. Pass {proba:'raw_p_*'} to calibrate the original "
             "scores again.",
             {"first": first},
         )
@@ -328,8 +329,8 @@ def _reject_output(columns: Sequence[str], model: ModelScores, first: str) -> No
 def _reject_top_output(columns: Sequence[str]) -> None:
     if "raw_top1_logprob" in columns:
         raise ValueError(
-            "The file has a column raw_top1_logprob, so it was written by calibrant apply and is "
-            "calibrated already. Apply the model to the original file."
+            "The file has a column raw_top1_logprob, so calibrant apply wrote it, and its scores "
+            "are already calibrated. Apply the model to the original file."
         )
 
 
@@ -358,8 +359,8 @@ def _order_for_model(
     if not set(names) & set(wanted) and (is_list or names == _numbered(wanted)):
         return scores, wanted
     raise ParameterError(
-        "The columns are named after the classes {names}, but the model has {wanted}. Pass "
-        f"{{{model.inputs}:'a,b,...'}} with the columns in the order of the model.",
+        "The columns are named after the classes {names}, but the model has the classes {wanted}. "
+        f"Pass {{{model.inputs}:'a,b,...'}} with the columns in the order of the model.",
         values,
     )
 

@@ -155,7 +155,7 @@ class BlockColumn:
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
             f"This operation needs all rows in memory, but the {self.name} are read in blocks. "
-            "Load them first, or process each block."
+            "Load all blocks first, or process each block separately."
         )
 
     def __repr__(self) -> str:
@@ -187,7 +187,7 @@ class BlockSource(ChunkSource):
         return self.blocks.n_classes
 
     def map_chunks(self, function: Callable[[Chunk], Any]) -> Iterator[Any]:
-        # Threads work on some blocks while the next one is read.
+        # Threads process some blocks while this thread reads the next block.
         with ThreadPoolExecutor(n_threads()) as pool:
             yield from map_in_order(pool, function, self._tracked(), ahead=n_threads() + 1)
 
@@ -259,7 +259,8 @@ class ScoreChunks(ChunkedScores, ChunkSource):
     def source(self, y: Any, weight: Any = None, groups: tuple[Any, ...] = ()) -> ChunkSource:
         if y is not None or weight is not None:
             raise TypeError(
-                "Labels and weights come with the chunks. Pass None as labels and None as weights."
+                "The chunks already contain labels and weights. Pass None as labels and None as "
+                "weights."
             )
         if groups:
             raise TypeError(

@@ -124,14 +124,16 @@ def _checked(model: Any) -> Any:
 def _check_metadata(metadata: Any) -> None:
     if not isinstance(metadata, Mapping):
         raise TypeError(
-            f"metadata must be a dict of names and plain values, got {metadata!r:.80}. Pass a "
+            f"metadata must be a dict with strings as keys and strings, numbers, booleans or None "
+            f"as values, got {metadata!r:.80}. Pass a "
             "dict, for example metadata={'model': 'resnet50'}."
         )
     for name, value in metadata.items():
         if not isinstance(name, str) or not isinstance(value, str | int | float | bool | None):
             raise TypeError(
-                f"metadata must be a dict of names and plain values, but {name!r:.80} is "
-                f"{value!r:.80}. Pass text, numbers or booleans, for example str(value)."
+                "metadata must be a dict with strings as keys and strings, numbers, booleans or "
+                f"None as values, but {name!r:.80} is {value!r:.80}. Pass strings, for example "
+                "str(value)."
             )
 
 
@@ -221,7 +223,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{shown} is not a saved calibrator: {error}") from None
     except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
         # Values of the wrong type raise these errors where they are first used.
-        reason = f"its values contradict each other ({type(error).__name__}: {error})"
+        reason = f"it contains invalid or inconsistent values ({type(error).__name__}: {error})"
         raise ValueError(f"{shown} is not a saved calibrator: {reason}") from None
 
 
@@ -282,7 +284,7 @@ def _check_works(loaded: Any) -> None:
         raise
     except Exception as error:  # an arbitrary combination of values may raise anything
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(f"its values contradict each other ({reason[:300]})") from None
+        raise ValueError(f"it contains invalid or inconsistent values ({reason[:300]})") from None
 
 
 def _check_prediction(loaded: Any) -> None:

@@ -281,8 +281,8 @@ class ScoreFile:
                     note=repairs.append,
                 )
         except ValueError as error:
-            # The message is used as a template. Only the hints in the message contain braces. The
-            # message quotes only numbers, and `locate` escapes braces in column names.
+            # The message is used as a template. Braces in the message come only from the hints,
+            # because the message quotes only numbers, and `locate` escapes braces in column names.
             raise ParameterError(self.reader.locate(str(error))) from None
         if block.start == 0 and self.inputs == "logits" and look_like_proba(scores):
             self._note_once(

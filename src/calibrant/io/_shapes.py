@@ -79,9 +79,9 @@ def _check_classes(fitted: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 def _check_labels(labels: Any) -> None:
     listed = labels.tolist()
     if any(isinstance(label, float) and not np.isfinite(label) for label in listed):
-        raise ValueError("classes_ must be finite")
+        raise ValueError("the numbers in classes_ must be finite")
     if not all(isinstance(label, str | int | float | None) for label in listed):
-        raise ValueError("classes_ must be text or numbers")
+        raise ValueError("classes_ must contain strings or numbers")
     if len(set(listed)) != len(listed):
         raise ValueError("classes_ must not contain duplicates")
 
@@ -94,7 +94,7 @@ def _check_summaries(fitted: Mapping[str, Any], n_classes: int) -> None:
         raise ValueError(f"training_ has {training.n_classes} classes instead of {n_classes}")
     names = fitted.get("feature_names_in_")
     if names is not None and not _are_names(names, fitted.get("n_features_in_")):
-        raise ValueError("feature_names_in_ must be different names, one per column")
+        raise ValueError("feature_names_in_ must contain one name per column, without duplicates")
     if "class_weights_" in fitted:
         problem = FittedValue((n_classes,), 0.0).check(fitted["class_weights_"], {})
         if problem:

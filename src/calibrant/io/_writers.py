@@ -34,11 +34,14 @@ Scored = tuple[FileBlock, Any]
 def check_ending(path: Path, file: ScoreFile) -> None:
     """Raise if scores of a file cannot be written in the format of a path."""
     if path.suffix.lower() not in ENDINGS:
-        raise ValueError(f"{path} has an unknown file extension. Use one of {', '.join(ENDINGS)}.")
+        raise ValueError(
+            f"{path} has an unknown file extension. Use one of the file extensions "
+            f"{', '.join(ENDINGS)}."
+        )
     if path.suffix.lower() in ARRAY_ENDINGS and file.has_top_scores:
         raise ValueError(
-            f"{path} is a file of arrays, but top scores are columns of a table. Write a .csv or "
-            ".parquet file."
+            f"{path} is a file of arrays, but top scores need a table with named columns. Write a "
+            ".csv or .parquet file."
         )
 
 

@@ -272,8 +272,8 @@ def _rows_of(source: Any) -> int:
     weights = getattr(getattr(source, "calibrator_", source), "class_weights_", None)
     if weights is None:
         raise TypeError(
-            f"{type(source).__name__} has no class_weights_, so the number of its rows is unknown. "
-            f"Pass a fitted calibrator, or the calibrated probabilities of source rows."
+            f"{type(source).__name__} has no class_weights_, so the number of its calibration rows "
+            "is unknown. Pass a fitted calibrator, or the calibrated probabilities of source rows."
         )
     return max(1, round(float(np.sum(weights))))
 
@@ -297,8 +297,9 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
     if information * len(target) * prior[rarest] < _LEAST_ROWS:
         raise ValueError(
             f"The label shift cannot be identified from these {len(target)} rows, because class "
-            f"{rarest} is so rare (frequency {prior[rarest]:.2g}) that its weight would have a "
-            "standard error above 0.5. Pass more rows, or merge or remove rare classes."
+            f"{rarest} has a frequency of only {prior[rarest]:.2g}. The standard error of the "
+            "weight of this class would be above 0.5. Pass more rows, or merge or remove rare "
+            "classes."
         )
     return information
 
@@ -325,8 +326,8 @@ def _resample_weights(
     draws = np.empty((n_resamples, len(source.prior)))
     for b in range(n_resamples):
         prior = source.resample_prior(rng)
-        # The convergence of resamples is not checked, because each is one of many draws. If the
-        # estimate does not converge, `adapt` raises a warning.
+        # The convergence of resamples is not checked, because each resample is one of many draws.
+        # If the estimate does not converge, `adapt` raises a warning.
         q = _target_prior(target, prior, _bootstrap_share(len(target), rng)).parameters
         draws[b] = q / prior
     return draws

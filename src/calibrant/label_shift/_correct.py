@@ -162,5 +162,5 @@ def _check_possible(proba: FloatArray, ratio: FloatArray) -> None:
     if impossible.size:
         raise ValueError(
             f"Row {int(impossible[0])} has positive probabilities only in classes with target "
-            f"frequency 0. Pass positive target frequencies of these classes."
+            "frequency 0. Pass positive target frequencies for these classes."
         )

@@ -41,7 +41,7 @@ def frequency_ratio(target: FloatArray, source: FloatArray) -> FloatArray:
     if absent_classes.size:
         raise ValueError(
             f"class {int(absent_classes[0])} has frequency zero in the source, so its "
-            f"probabilities cannot be adapted. Set its target frequency to 0."
+            "probabilities cannot be adapted. Set the target frequency of this class to 0."
         )
     return np.divide(target, source, out=np.zeros(len(source)), where=target > 0)
 

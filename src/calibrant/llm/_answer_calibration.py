@@ -116,8 +116,8 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
         x, y = columns[is_complete], outcome[is_complete]
         if len(np.unique(y)) < 2:
             raise ValueError(
-                f"{len(y)} complete rows have only one outcome, but correct and wrong answers are "
-                "needed. Pass more rows."
+                f"{len(y)} complete rows have only one outcome, but rows with correct answers and "
+                "rows with wrong answers are needed. Pass more rows."
             )
         task = self._task_names(frame, is_complete)
         names = np.unique(task)

@@ -59,8 +59,8 @@ def column_of(frame: Any, name: str) -> Any:
     names = list(frame) if isinstance(frame, Mapping) else list(getattr(frame, "columns", ()))
     if not is_frame or name not in names:
         raise ValueError(
-            f"X has no column {name!r}, but the columns {names}. Pass a data frame, a dictionary "
-            f"of columns or llm.Runs with the column {name!r}."
+            f"X has the columns {names}, but column {name!r} is needed. Pass a data frame, a "
+            f"dictionary of columns or llm.Runs with the column {name!r}."
         )
     return frame[name]
 

@@ -93,8 +93,8 @@ class Archive:
         self._read += len(content)
         if self._read > max(_SMALL_CONTENT, _MOST_EXPANSION * self._size):
             raise ValueError(
-                f"{self.path} expands to more than {_MOST_EXPANSION} times its size, which no "
-                "evaluation log does."
+                f"{self.path} expands to more than {_MOST_EXPANSION} times its size, but "
+                "evaluation logs never expand so much."
             )
         return content
 
@@ -108,7 +108,8 @@ class Archive:
             import pyarrow
         except ImportError:
             raise ImportError(
-                f"{self.path} is compressed with zstd. Reading it needs the package pyarrow, "
+                f"{self.path} is compressed with zstd. Reading this file needs the package "
+                "pyarrow, "
                 'which is not installed. Run pip install "calibrant[parquet]".'
             ) from None
         raw = io.BytesIO(self._raw(info))

@@ -49,8 +49,8 @@ def read_file(path: Path, targets: Targets) -> list[Run]:
     """Read one batch file, and return one run per task of the table."""
     if not targets:
         raise ValueError(
-            f"{path} has no right answers. Pass targets={{custom_id: target}}, or put a CSV file "
-            "with the columns custom_id and target next to it."
+            f"{path} does not contain the correct answers. Pass targets={{custom_id: target}}, or "
+            "put a CSV file with the columns custom_id and target next to it."
         )
     most = _most_options(targets)
     tasks: dict[str, _TaskRows] = {}

@@ -122,7 +122,7 @@ class RunsEvaluation:
         for task in self.tasks:
             if task.task == name:
                 return task
-        raise KeyError(f"There is no task {name!r} with confidences.")
+        raise KeyError(f"No task with the name {name!r} has confidences.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain values, for example for JSON."""
@@ -167,10 +167,9 @@ class RunsEvaluation:
             else f"intervals of all {len(self)} tasks hold jointly"
         )
         text = (
-            f"Gap: mean confidence minus accuracy. If questions are independent, the {scope} "
-            f"with probability {self.level:g}. Error: "
-            "debiased L2 calibration error. Gain: reduction of the log-loss by calibration, on "
-            "held-out rows."
+            "The gap is the mean confidence minus accuracy. If questions are independent, the "
+            f"{scope} with probability {self.level:g}. The error is the debiased L2 calibration "
+            "error. The gain is the reduction in log-loss by calibration on held-out rows."
         )
         if not self.without_confidence:
             return text
@@ -230,12 +229,14 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
     >>> print(evaluate(Runs({"trivia": run})))
     task    rows  missing  accuracy  confidence  gap (95% CI) ...
     trivia  400   0        0.550     0.765       +0.215 (+0.166 to +0.266) ... overconfident
-    Gap: ...
+    The gap is ...
     """
     check_level(level)
     run_of = runs.evaluated
     if not run_of:
-        raise ValueError("The runs have no confidences. Read other logs (see llm.read).")
+        raise ValueError(
+            "The runs have no confidences. Read logs that contain confidences (see llm.read)."
+        )
     alpha = (1 - level) / len(run_of)
     tasks = tuple(_evaluate_run(name, run, alpha) for name, run in run_of.items())
     missing = {name: run.n_missing for name, run in runs.items() if not len(run)}

@@ -41,7 +41,7 @@ def hle_error(correct: BoolArray, confidence: FloatArray, *, drops_last: bool = 
     n_rows = len(correct)
     if not n_rows:
         return float("nan")
-    # As in the original, NumPy's default sort determines the order of ties.
+    # As in the original implementation, NumPy's default sort determines the order of ties.
     order = np.argsort(confidence)
     outcome, score = np.asarray(correct, dtype=np.float64)[order], confidence[order]
     size = min(_HLE_BIN, n_rows)

@@ -138,7 +138,8 @@ def pass_rate(
     rate = label.mean() + power * (unlabeled.mean() - verdict.mean())
     variance = np.var(label - power * verdict, ddof=1) / n_labeled
     variance += power**2 * np.var(unlabeled, ddof=1) / n_unlabeled
-    # Even if all labels are equal, other answers could have the opposite label.
+    # If all labels are equal, the variance may be zero, although other answers could have the
+    # opposite label.
     half = max(
         float(student.ppf((1 + level) / 2, n_labeled - 1) * np.sqrt(variance)), 1 / n_labeled
     )
@@ -170,7 +171,7 @@ def _as_shares(values: Any, name: str) -> FloatArray:
     if array.ndim != 1 or array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be numbers of shape (n,), got {array.dtype} {array.shape}.")
     numbers = array.astype(np.float64)
-    if not ((numbers >= 0) & (numbers <= 1)).all():  # also true for NaN
+    if not ((numbers >= 0) & (numbers <= 1)).all():  # also catches NaN
         wrong = numbers[~((numbers >= 0) & (numbers <= 1))][0]
         raise ValueError(f"{name} must be between 0 and 1, got {wrong}.")
     return numbers

@@ -37,7 +37,8 @@ def read_folder(path: Path) -> Run:
         elif stats.get("exact_match") is None:
             rows.skipped["without exact_match"] += 1
         else:
-            # Like HELM, int() truncates shares of several predictions.
+            # exact_match is a share if an instance has several predictions. As in HELM, int()
+            # truncates this share to 0 or 1.
             correct = int(as_float(stats["exact_match"], place, "exact_match")) == 1
             rows.add(correct, _confidence(stats, place))
     run = rows.build(_task(path), "max_prob", str(path))

@@ -159,7 +159,7 @@ def _stated(score: Mapping[str, Any], place: str) -> tuple[float | None, bool]:
     value = score.get("value")
     if isinstance(value, Mapping) and "confidence" in value:
         stated = as_float(value["confidence"], place, "a confidence")
-        # This score is a percentage, and its metric also clamps it.
+        # The metric of Inspect also clips this score, which is a percentage, to 0 and 100.
         return min(max(stated, 0.0), 100.0) / 100.0, stated == _DEFAULT_CONFIDENCE
     metadata = score.get("metadata")
     if isinstance(metadata, Mapping) and isinstance(metadata.get("confidence"), str | float | int):

@@ -110,7 +110,7 @@ class OptionCalibration(BaseEstimator):
         if run.options is None or run.source != self.source_:
             raise ValueError(
                 f"The run has scores of the source {run.source!r}, but the calibrator was fitted "
-                f"with {self.source_!r}. Read all logs with the same options."
+                f"on scores of the source {self.source_!r}. Read all logs with the same options."
             )
         calibrator = self.model_.for_group({"task": run.task if task is None else task})
         proba = calibrator.predict_proba(run.options)

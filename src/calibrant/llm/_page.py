@@ -61,7 +61,8 @@ def to_html(report: RunsReport) -> str:
         "js": read_page("static", "report.js"),
     }
     page = files("calibrant.llm").joinpath("templates", "llm.html").read_text(encoding="utf-8")
-    # Names are substituted only once, because a task may be called "$table".
+    # Substitute the names only once, because a second substitution would change a task that is
+    # called "$table".
     return Template(page).substitute(parts)
 
 

@@ -270,7 +270,7 @@ class _Pairs(NamedTuple):
     def evaluate(self, n_bins: int, alpha: float) -> AnswerEvaluation:
         """Compute all metrics, with an interval of level 1 - alpha."""
         correct, confidence, weight = self
-        # Each row has one binary event: its answer is correct (class 1).
+        # The binary event of each row is a correct answer (class 1).
         claims = as_notion("confidence").reported(
             confidence[:, None],
             np.ones((len(weight), 1), np.intp),
@@ -322,7 +322,7 @@ def as_outcomes(values: AnyArray) -> BoolArray:
     """Convert outcomes to booleans, or raise if they are not 0 and 1, or True and False."""
     if values.dtype.kind in "OSU" and not all(isinstance(value, bool) for value in values.tolist()):
         raise ValueError(
-            "correct must be 0 or 1, or True or False, got text. Compare predictions and labels "
+            "correct must be 0 or 1, or True or False, got strings. Compare predictions and labels "
             "first, for example with correct = predictions == labels."
         )
     if not np.isin(values, (0, 1)).all():

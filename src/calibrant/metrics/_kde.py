@@ -9,8 +9,8 @@ from calibrant._kernels.blocks import sum_blocks
 from calibrant._typing import FloatArray, LabelsLike, ScoresLike, WeightsLike
 from calibrant.notions import Claim, Notion, as_notion, claims_of
 
-# Grid of the reference code. The grid extends beyond [0, 1] for scores that are mirrored at 0 and
-# 1.
+# This is the grid of the reference implementation. The grid extends beyond [0, 1] for scores that
+# are mirrored at 0 and 1.
 _LOW, _HIGH, _POINTS = -0.6, 1.6, 2**14
 _STEP = (_HIGH - _LOW) / (_POINTS - 1)
 # A triweight kernel of standard deviation h ends at 3 h. The grid does not resolve smaller

@@ -139,7 +139,7 @@ def _check_blocks(block_size: int, estimator: str, weight: FloatArray) -> None:
         )
     if not (weight == 1).all():
         raise ValueError(
-            "block_size needs unit weights, because blocks consist of whole rows. Pass "
+            "block_size needs weights of 1, because block_size is a number of rows. Pass "
             "block_size=None."
         )
 

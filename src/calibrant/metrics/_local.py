@@ -213,7 +213,7 @@ def _fit_point(rows: _Ordered, x: float, reach: float) -> float:
 
     If several solutions are optimal, the solution with minimum norm is used.
     """
-    if reach == 0:  # tied scores fill the whole span
+    if reach == 0:  # all neighbors have the score x
         ties = rows.between(x, x)
         return float(np.average(ties.outcome, weights=ties.weight))
     # Use slightly more than the distance of the farthest row, whose weight would otherwise be 0.

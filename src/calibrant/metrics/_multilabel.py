@@ -12,6 +12,7 @@ from calibrant._data.sample import ArraySample
 from calibrant._output.numbers import format_number
 from calibrant._output.results import as_frame, html_table
 from calibrant._typing import AnyArray
+from calibrant._validation import shortened
 from calibrant.metrics._accumulator import MetricAccumulator
 from calibrant.metrics.ks import claims_ks
 from calibrant.notions import as_notion
@@ -78,7 +79,8 @@ class MultilabelEvaluation:
         for label in self.labels:
             if label.name == str(name):
                 return label
-        raise KeyError(f"There is no label {name!r}.")
+        names = [label.name for label in self.labels]
+        raise KeyError(f"There is no label {name!r}. The labels are {shortened(names, show=repr)}.")
 
     def _mean(self, name: str) -> float:
         return float(np.mean([getattr(label, name) for label in self.labels]))

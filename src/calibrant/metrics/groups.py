@@ -248,18 +248,22 @@ class GroupedEvaluation:
     def note(self, *, with_test: bool = True) -> str:
         """Return an explanation of the table, and the names of groups that are too small."""
         parts = [
-            f"Gap: {self.gap_title}. If rows are independent, the intervals hold jointly for "
+            f"The gap is {self.gap_title}. If rows are independent, the intervals hold jointly for "
             f"all {len(self)} groups with probability {self.level:g}."
         ]
         if with_test and self.difference is not None:
             parts.append(self.difference_sentence())
         if with_test and self.has_gains:
-            parts.append("Change: cross-fitted change of the log-loss by recalibration.")
+            parts.append(
+                "Change is the cross-fitted change in log-loss from recalibration (negative is "
+                "better)."
+            )
         if self.suppressed:
-            parts.append(f"Not shown because of few rows: {_n_groups(len(self.suppressed))}.")
+            parts.append(f"The table omits {_n_groups(len(self.suppressed))} with too few rows.")
         if self.too_small:
             names = shortened(self.too_small)
-            parts.append(f"Too few rows to detect a gap of {VISIBLE:g}: {names}.")
+            groups = "This group has" if len(self.too_small) == 1 else "These groups have"
+            parts.append(f"{groups} too few rows to detect a gap of {VISIBLE:g}: {names}.")
         return " ".join(parts)
 
     def difference_sentence(self) -> str:

@@ -15,7 +15,7 @@ def mix_rows(weights: FloatArray, log_f: FloatArray, share: float) -> tuple[floa
 
     ``log_f`` (n, M) are the log-likelihoods of the experts.
     """
-    # A plain Python loop over few experts is faster than NumPy calls on short arrays.
+    # A plain Python loop over a few experts is faster than NumPy calls on short arrays.
     top = log_f.max(axis=1)
     w, loss, even = weights.tolist(), -float(top.sum()), share / len(weights)
     for row in np.exp(log_f - top[:, None]).tolist():

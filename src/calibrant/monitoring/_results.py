@@ -321,8 +321,8 @@ def _interval_text(gap: Gap) -> str:
 
 def strongest_sentences(monitor: CalibrationMonitor, gaps: list[Gap]) -> list[str]:
     """List the events and groups with the strongest evidence. After an alarm, list at least one."""
-    # If a group contains all rows, its evidence equals that of the event up to round-off. Rounding
-    # keeps the event first.
+    # If a group contains all rows, the evidence of the group equals the evidence of the event up to
+    # round-off. Rounding makes the values equal, so the event stays first.
     ranked = sorted(gaps, key=lambda gap: -round(gap.nats, 9))
     listed = [gap for gap in ranked if gap.is_listed] or (ranked[:1] if monitor.alarm else [])
     if not listed:

@@ -309,7 +309,7 @@ def estimate_performance(
     target = as_proba(check_scores(proba, inputs=inputs), inputs)
     if target.shape[1] != source.shape[1]:
         raise ValueError(
-            f"reference and proba must have the same columns, got {source.shape[1]} and "
+            f"reference and proba must have the same number of columns, got {source.shape[1]} and "
             f"{target.shape[1]}"
         )
     calibrators = {notion: _fit(notion, source, y) for notion in ("confidence", "top-label")}

@@ -212,7 +212,8 @@ class CanonicalBinning(Calibrator):
     def _fit(self, sample: Sample) -> None:
         rows = sample.rows(type(self).__name__)
         u, y, weight = rows.u, rows.y, rows.weight
-        # A projection excludes the rows that become thresholds, which reduces their weights.
+        # A projection reduces the weight of each row that becomes a threshold, because this row
+        # must not count in a bin.
         remaining_weight = np.array(weight, dtype=np.float64)
         if self.partition == "projection":
             # Large weights cannot make more bins than there are rows.

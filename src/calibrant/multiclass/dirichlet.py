@@ -29,7 +29,7 @@ _HELD_OUT_FLOOR = 1e-15
 same floor, so both choose the same lam."""
 
 # The fits of the folds are only compared by their held-out loss, so they may be less accurate. The
-# reference implementation cal_dirichlet stops them at a relative change of 1e-8 or after 500
+# reference implementation cal_dirichlet stops these fits at a relative change of 1e-8 or after 500
 # iterations. Fits without a penalty need up to 500 iterations.
 _FOLD_TOLERANCE = 1e-9
 _FOLD_WORK = 500

@@ -337,8 +337,8 @@ class GaussianProcessCalibration(BaseCalibrator):
             yield mean + features @ (root @ shared) + spread(residual)
 
 
-# These functions return the part of the latent values of sorted rows that the inducing inputs do
-# not explain, as a function of K standard normal numbers.
+# These functions map K standard normal numbers to a part of the latent values of sorted rows. The
+# inducing inputs do not explain this part.
 
 
 def _diagonal_spread(

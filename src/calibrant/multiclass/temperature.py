@@ -199,8 +199,9 @@ def _rows_inside(data: TopSample) -> Any:
     rows = np.flatnonzero(data.is_inside & (data.weight > 0))
     if not len(rows):
         raise ValueError(
-            "No row has its true class among the top scores, and the tail mass is unknown. Pass "
-            "TopScores(..., rest='complement'), or more classes per row."
+            "No row has its true class among the top scores, and the tail mass is unknown, so "
+            "nothing can be fitted. Pass TopScores(..., rest='complement'), or more classes per "
+            "row."
         )
     if len(rows) < len(data.y):
         warn_data(

@@ -166,8 +166,8 @@ def _named(name: Any) -> Notion:
             return make(number)
     if name.startswith(PREFIX):
         return SetNotion.parse(name)
-    # The patterns were checked first, because "class-3" is a column. Other text is the name of a
-    # class.
+    # The patterns were checked first, because "class-3" is a column. Any other string is the name
+    # of a class.
     if name.startswith(_CLASS_PREFIX) and name != _CLASS_PREFIX:
         return NamedClassNotion(name.removeprefix(_CLASS_PREFIX))
     matches = get_close_matches(name, _NAMES, n=1)

@@ -108,8 +108,8 @@ class ChunkedClaims(Claims):
 
     def check_distinct(self, reason: str) -> None:
         raise TypeError(
-            f"{reason} needs the distinct scores of all rows, but chunked rows are counted in "
-            "cells of scores. Pass strategy='uniform' or 'quantile'."
+            f"{reason} needs the distinct scores of all rows, but chunked data are summarized by "
+            "counts of rows in intervals of scores. Pass strategy='uniform' or 'quantile'."
         )
 
     def sum_over(

@@ -73,7 +73,7 @@ class ClaimBlock(NamedTuple):
         """Return the class of each score, or raise TypeError if scores have no classes."""
         if self.label is None:
             raise TypeError(
-                "A notion that splits or reports by label must select a label with every score. "
+                "A notion that splits or reports by label must return a label with every score. "
                 "Return ClaimBlock(score, label, hit) from select()."
             )
         return self.label
@@ -381,9 +381,9 @@ def _reported_claims(
     )
     if score.shape != reported_labels.shape or score.ndim not in (1, 2):
         raise ValueError(
-            f"If y_pred is passed, y_prob must be the probability of each reported label, but "
-            f"y_prob has shape {score.shape} and y_pred {reported_labels.shape}. Pass both outputs "
-            f"of predict_top: y_pred, y_prob = calibrator.predict_top(X)."
+            "If y_pred is passed, y_prob must be the probability of each reported label, but "
+            f"y_prob has shape {score.shape} and y_pred has shape {reported_labels.shape}. Pass "
+            "both outputs of predict_top: y_pred, y_prob = calibrator.predict_top(X)."
         )
     check_same_length(y_true=true_labels, y_pred=reported_labels)
     if not ((score >= 0) & (score <= 1)).all():

@@ -253,7 +253,7 @@ class WithinTopNotion(Notion):
     def select(self, proba: FloatArray, y: IntArray | None = None) -> ClaimBlock:
         label = top_labels(proba, self.rank)
         score = entries(proba, label).sum(axis=1, keepdims=True)
-        np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
+        np.minimum(score, 1.0, out=score)  # row sums may exceed one by rounding
         hit = _no_hits() if y is None else np.flatnonzero((label == y[:, None]).any(axis=1))
         return ClaimBlock(score, None, hit)
 

@@ -66,7 +66,7 @@ class CumulativeNotion(Notion):
         first = self._last(0)
         last = np.arange(first, first + self.n_quantities(proba.shape[1]))
         score = np.cumsum(proba[:, : last[-1] + 1], axis=1, dtype=np.float64)[:, first:]
-        np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
+        np.minimum(score, 1.0, out=score)  # row sums may exceed one by rounding
         hit = np.empty(0, np.intp) if y is None else np.flatnonzero(y[:, None] <= last)
         return ClaimBlock(score, None, hit)
 

@@ -168,7 +168,8 @@ class ColumnSetNotion(Notion):
         if max(map(max, self.columns)) >= n_classes:
             raise ValueError(
                 f"The sets {shortened(self.names)} contain column {max(map(max, self.columns))}, "
-                f"but the scores have {n_classes} columns. Pass classes=[...] of these scores."
+                f"but the scores have {n_classes} columns. Pass classes=[...] with one name per "
+                "score column."
             )
         return len(self.names)
 
@@ -181,7 +182,7 @@ class ColumnSetNotion(Notion):
         for j, columns in enumerate(self.columns):
             contains[list(columns), j] = True
         score = np.asarray(proba, dtype=np.float64) @ contains.astype(np.float64)
-        np.minimum(score, 1.0, out=score)  # rows may exceed one by rounding
+        np.minimum(score, 1.0, out=score)  # row sums may exceed one by rounding
         hit = np.empty(0, np.intp) if y is None else np.flatnonzero(contains[y])
         return ClaimBlock(score, None, hit)
 

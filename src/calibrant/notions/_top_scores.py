@@ -59,5 +59,6 @@ def _check_known(notion: Notion, top: TopScores) -> None:
         if ranks.stop - 1 > top.n_known:
             raise ValueError(
                 f"notion {notion.name!r} needs the top {ranks.stop - 1} classes of a row, but "
-                f"TopScores contain {top.n_known}. Pass a notion about ranks up to {top.n_known}."
+                f"TopScores contain only the top {top.n_known} classes. Pass a notion about ranks "
+                f"up to {top.n_known}."
             )

@@ -75,7 +75,7 @@ def check_axes(ax: Any) -> None:
     if isinstance(ax, np.ndarray | list | tuple):
         raise TypeError(
             f"ax must be a single axes, got an array of {np.size(ax)}. Pass one element, such as "
-            "ax=axes[0]. A display with several panels divides the axes that you pass."
+            "ax=axes[0]. Calibrant splits this axes into panels if a plot has several panels."
         )
     if ax is not None and not isinstance(ax, Axes):
         raise TypeError(

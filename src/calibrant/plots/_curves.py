@@ -18,8 +18,8 @@ def fit_curve(
     check_count(n_resamples, "n_resamples")
     if claims.n_claims > 1:
         raise ValueError(
-            f"curve='isotonic' needs one claim, but notion {notion.name!r} has {claims.n_claims}. "
-            "Pass notion='confidence' or notion='class-1', or curve='bins'."
+            f"curve='isotonic' needs one claim, but notion {notion.name!r} has {claims.n_claims} "
+            "claims. Pass notion='confidence' or notion='class-1', or curve='bins'."
         )
     return isotonic_curve(next(iter(claims)), level, n_resamples, rng)
 

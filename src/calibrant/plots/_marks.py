@@ -76,7 +76,8 @@ def draw_points(
         ax.scatter(curve.score[rows], curve.outcome[rows], s=area[rows], **looks, **look)
     from matplotlib.lines import Line2D  # matplotlib is optional
 
-    # All legends show the same marker size, because the size in the diagram depends on the rows.
+    # All legends show the same marker size, because the size in the diagram depends on the number
+    # of rows.
     marker: Any = {"linestyle": "", "marker": style.marker, "color": style.color, "markersize": 6}
     return Line2D([], [], label=name, **marker)
 
@@ -120,7 +121,7 @@ def draw_line(ax: Any, curve: OccupiedBins, style: Series, name: str, **keywords
     """
     look = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.2, "zorder": 4}
     marker = keywords.pop("marker", style.marker)
-    # A missing value interrupts the line at bins with few rows.
+    # A missing value interrupts the line at bins with too few rows.
     outcome = np.where(curve.is_small, np.nan, curve.outcome)
     (line,) = ax.plot(curve.score, outcome, **(look | keywords))
     draw_points(ax, curve, Series(line.get_color(), style.linestyle, marker), f"_{name}")

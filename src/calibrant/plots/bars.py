@@ -63,8 +63,8 @@ class ChoiceDisplay(AxesDisplay):
         other_values = [value for value in counts if value not in values]
         if other_values:
             raise ValueError(
-                f"{other_values[0]!r} was selected but is not in the grid {values}. Pass "
-                "grid=None, or add the value to the grid."
+                f"The value {other_values[0]!r} was selected, but this value is not in the grid "
+                f"{values}. Pass grid=None, or add the value to the grid."
             )
         return cls(values, np.array([counts[value] for value in values]), name)
 

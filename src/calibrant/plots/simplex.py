@@ -36,8 +36,8 @@ MARKS = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]) / np.array([3, 2,
 
 _LEGEND = {"fontsize": SMALL, "frameon": False, "loc": "upper right", "bbox_to_anchor": (1.1, 1.0)}
 
-# Arrows shorter than this share of a side are not drawn, because they would consist of a head
-# only.
+# Arrows shorter than this share of a side are not drawn, because such arrows would consist of an
+# arrowhead only.
 _SHORTEST = 0.004
 
 # Widths of arrows in units of the axes: on white, over dots (with a white outline), and at the
@@ -279,7 +279,7 @@ def _draw_arrows(ax: Any, tails: FloatArray, heads: FloatArray, color: str, widt
 def _check_three(n_classes: int) -> None:
     if n_classes != 3:
         raise ValueError(
-            f"A triangle shows three classes, but the scores have {n_classes}. Pass three "
+            f"A triangle shows three classes, but the scores have {n_classes} columns. Pass three "
             "normalized columns, such as p[:, :3] / p[:, :3].sum(axis=1, keepdims=True)."
         )
 

@@ -407,8 +407,8 @@ class MulticlassToBinary(Calibrator):
         fitted = [c for c in self.calibrators_ if isinstance(c, HistogramBinning)]
         if not fitted:
             raise AttributeError(
-                f"{type(self.calibrator).__name__} has no bins, so there is no bins_. Use "
-                f"MulticlassToBinary(HistogramBinning())."
+                f"{type(self.calibrator).__name__} has no bins, so the attribute bins_ does not "
+                "exist. Use MulticlassToBinary(HistogramBinning())."
             )
         return Bins(tuple(c.edges_ for c in fitted))
 
@@ -470,7 +470,7 @@ class MulticlassToBinary(Calibrator):
         return reduction_guarantee(bins, alpha, base.delta, is_normalized=self._is_normalized)
 
 
-# Index of the pooled claim of a quantity. Seeds depend on the index, and no claim has -1.
+# Index of the pooled claim of a quantity. Seeds depend on the index, and no claim has the index -1.
 _POOLED = -1
 
 

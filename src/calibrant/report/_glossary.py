@@ -155,6 +155,6 @@ def column_labels(report: Report) -> tuple[str, ...]:
     labels += TEST_COLUMNS
     labels += [] if report.guarantee is None else GUARANTEE_COLUMNS
     for table in report.map.tables:
-        # Matrices have a column per class between the first and the last one.
+        # Matrices have a column per class between the first and the last column.
         labels += [label for label in table.header if label in COLUMNS]
     return tuple(dict.fromkeys(labels))

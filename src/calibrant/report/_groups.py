@@ -89,8 +89,8 @@ def order_columns(columns: dict[str, Any], model: Any) -> dict[str, Any]:
     absent = [name for name in first if name not in columns]
     if absent:
         raise ValueError(
-            f"The model needs the group columns {', '.join(first)}, but the columns that were "
-            f"passed as by do not include {absent[0]!r}. Pass by=frame[{list(first)!r}]."
+            f"The model was fitted with the group columns {', '.join(first)}, but by= has no "
+            f"column {absent[0]!r}. Pass by=frame[{list(first)!r}]."
         )
     return {name: columns[name] for name in (*first, *columns)}
 

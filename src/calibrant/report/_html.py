@@ -109,7 +109,7 @@ def to_html(report: Report) -> str:
         map_text=report.map.text,
         map_tables=joined(map(parameter_table, report.map.tables)),
         how=joined(tag("li", line) for line in report.how),
-        # Lines of code stay lines; `tag` would join them.
+        # Keep the line breaks of code, because `tag` would join the lines.
         code=Markup(escape(printable_lines(report.code))),
         glossary=joined(
             part for term, text in glossary(report) for part in (tag("dt", term), tag("dd", text))

@@ -69,7 +69,8 @@ def _attribute(name: str, value: object) -> str:
 
 def fill_page(template: str, **values: object) -> str:
     """Replace the ``$names`` in a template of this package. ``$css`` is the style sheet."""
-    # Names are substituted once: a class may be called "$css".
+    # Substitute the names only once, because a second substitution would change a class that is
+    # called "$css".
     page = Template(read_page("templates", template))
     return page.substitute({name: as_markup(value) for name, value in values.items()}, css=style())
 

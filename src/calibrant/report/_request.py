@@ -51,8 +51,8 @@ def check_model(model: Any, inputs: str, calibrator: Any, calibration: Any) -> N
     """Raise if ``model`` is not fitted or expects other inputs, or if fit options are passed."""
     if calibrator is not None or calibration is not None:
         raise ValueError(
-            "model is a fitted calibrator, so calibrator and calibration do not apply. Pass only "
-            "model=..., or only calibrator=... and calibration=...."
+            "model is a fitted calibrator, so the arguments calibrator and calibration do not "
+            "apply. Pass only model=..., or only calibrator=... and calibration=...."
         )
     check_fitted(model)
     if model.inputs != inputs:

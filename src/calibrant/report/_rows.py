@@ -55,9 +55,8 @@ class ReportRows(NamedTuple):
             folds = _folds_by_number(self.sample, cv)
         if folds.plan.n_folds < 2:
             raise ValueError(
-                "A report needs at least two rows with positive weight, because each row is "
-                "evaluated with a calibrator that was fitted on other rows. Pass more rows, or "
-                "pass calibration=(scores, labels)."
+                "A report needs at least two rows with positive weight, one row to fit and one row "
+                "to evaluate. Pass more rows, or pass calibration=(scores, labels)."
             )
         return folds
 

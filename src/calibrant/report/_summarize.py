@@ -235,7 +235,8 @@ def count_steps(n_folds: int) -> int:
 
     ``n_folds`` is 0 with separate training rows.
     """
-    return n_folds + 5  # one more fit, evaluation, guarantee, tests, measures
+    # The other steps are one more fit, the evaluation, the guarantee, the tests and the measures.
+    return n_folds + 5
 
 
 def _headline(findings: Findings) -> Headline:

@@ -223,7 +223,7 @@ class AutoCalibration(Calibrator):
         if not is_calibrator or top.n_classes_ != fitted.get("n_classes_"):
             raise ValueError("top_ must be a MulticlassToBinary of probabilities of all classes.")
         if not np.sum(fitted.get("top_weights_", 0.0)) > 0:
-            raise ValueError("top_weights_ must have a positive sum if there is a top_.")
+            raise ValueError("top_weights_ must have a positive sum if top_ is not None.")
 
     def _check_parameters(self, n_classes: int) -> None:
         if self.time_budget is not None:
@@ -311,7 +311,7 @@ class AutoCalibration(Calibrator):
         return rows
 
     def _chunked_note(self) -> str:
-        notes = ["Rows are assigned to folds by their number."]
+        notes = ["Rows are assigned to folds by their row number."]
         notes += dict.fromkeys(
             member._chunked_note() for member in self.members_.values() if member._chunked_note()
         )
@@ -345,7 +345,11 @@ class AutoCalibration(Calibrator):
             f"  {name:<26} {-weight:6.3f}   {format_number(loss)}" for weight, name, loss in members
         ]
         return "\n".join(
-            [self._description(), "Members by weight, with their cross-fitted log-loss:", *lines]
+            [
+                self._description(),
+                "Members in order of decreasing weight, with their cross-fitted log-loss:",
+                *lines,
+            ]
         )
 
     def _description(self) -> str:

@@ -318,8 +318,8 @@ def _as_samples(
 ) -> dict[str, Sample]:
     if names is not None and isinstance(scores, Mapping):
         raise ValueError(
-            "by= is only allowed with one data set, but scores is a dict of several. Call "
-            "compare(y_true, scores, by=...) for each of them."
+            "by= is only allowed with one data set, but scores is a dict of several data sets. "
+            "Call compare(y_true, scores, by=...) once per data set."
         )
     weights = _per_set(sample_weight, scores, "sample_weight")
     together = _per_set(groups, scores, "groups")

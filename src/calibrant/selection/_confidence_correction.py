@@ -101,8 +101,8 @@ def corrected_likelihood(rows: EnsembleRows, n_classes: int) -> FloatArray:
         curve._fit_claims([curve], [others])
         confidence[held_out] = _clip(curve._predict_claim(rows.confidence[held_out]), others)
     tail = 1.0 - rows.confidence
-    # If the confidence is 1, the other classes have no proportions and share evenly, as in
-    # `MulticlassToBinary`.
+    # If the confidence is 1, the other classes have no proportions and share the remaining mass
+    # evenly, as in `MulticlassToBinary`.
     even = np.full(len(tail), 1.0 / n_classes)
     share = np.divide(rows.true, tail, out=even, where=tail > 0)
     return np.maximum(np.where(rows.top == rows.y, confidence, share * (1.0 - confidence)), EPS)

@@ -312,7 +312,8 @@ class GroupCalibration(Calibrator):
         rows = OutOfFold(likelihood, weight, group, is_trusted, sample.n_columns)
         self.weights_ = stack_weights(rows, _N_ERRORS)
         self.gain_ = stack_gain(rows, plan.ratios, _N_ERRORS)
-        if np.isinf(self.strengths_[1]):  # without effects, two stages are the pooled calibrator
+        # Without effects, the calibrator of two stages equals the pooled calibrator.
+        if np.isinf(self.strengths_[1]):
             self.weights_ = np.array([self.weights_[0] + self.weights_[2], self.weights_[1], 0.0])
         self._fit_effects(stages, chosen)
         self.group_weights_ = _group_weights(stages[1], levels)
@@ -336,8 +337,8 @@ class GroupCalibration(Calibrator):
         if by is None:
             if self.by_ and self.group_ is None:
                 raise ValueError(
-                    f"This calibrator was fitted with groups by {', '.join(self.by_)}, but by is "
-                    f"missing. Pass by=frame[{list(self.by_)!r}], or call for_group first."
+                    f"This calibrator was fitted with the group columns {', '.join(self.by_)}, but "
+                    f"by= is missing. Pass by=frame[{list(self.by_)!r}], or call for_group first."
                 )
             return ()
         if self.group_ is not None or not self.by_:
@@ -517,7 +518,7 @@ class GroupCalibration(Calibrator):
     def _chunked_note(self) -> str:
         note = self.pooled_._chunked_note() if isinstance(self.pooled_, Calibrator) else ""
         return " ".join(
-            dict.fromkeys(filter(None, ["Rows are assigned to folds by their number.", note]))
+            dict.fromkeys(filter(None, ["Rows are assigned to folds by their row number.", note]))
         )
 
     _member_name: ClassVar[str] = "calibrators"

@@ -89,7 +89,7 @@ def fit_members(
     for name, member in listed:
         is_late = effort.time_budget is not None and monotonic() - start >= effort.time_budget
         if not (fits and is_late):
-            # The first fit runs alone, because the others start at its optimum.
+            # The first fit runs alone, because the other fits start at its optimum.
             first = fit_clone(member, plan.train(0), inputs)
             work = (
                 delayed(fit_clone)(member, plan.train(fold), inputs, first)

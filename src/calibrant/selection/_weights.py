@@ -197,7 +197,8 @@ def _newton_step(gradient: FloatArray, curvature: FloatArray, w: FloatArray) -> 
             return newton_point(curvature, gradient) - w
     except np.linalg.LinAlgError:
         pass
-    # Row weights below one can make the objective convex somewhere. Take an EM step instead.
+    # Row weights below one can make the objective convex somewhere, so a Newton step can be
+    # invalid. Take an EM step instead.
     return w * np.maximum(gradient, 0.0) - w
 
 

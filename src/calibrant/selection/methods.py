@@ -153,7 +153,7 @@ def method(name: str, *, notion: str | None = None) -> Any:
 
 def _find(name: str) -> Method:
     if name in _OTHER_NAMES:
-        raise ValueError(f"unknown method {name!r}; did you mean {_OTHER_NAMES[name]!r}?")
+        raise ValueError(f"Unknown method {name!r}. Did you mean {_OTHER_NAMES[name]!r}?")
     if name not in METHODS:
         raise ValueError(unknown_name("method", name, METHODS))
     return METHODS[name]
@@ -175,8 +175,8 @@ def check_members(members: Mapping[str, Any], sample: Sample) -> None:
         if needs_rows(member):
             sample.rows(name)
         if getattr(member, "_folds_by_row", False):
-            # This calibrator assigns chunked rows to folds by their number, as the outer folds do.
-            # So its folds would be the same as the outer folds.
+            # This calibrator assigns chunked rows to folds by their row number, as the outer folds
+            # do. So the inner folds would be the same as the outer folds.
             sample.rows(f"{name} inside other folds", "pass the calibrators inside it instead")
 
 

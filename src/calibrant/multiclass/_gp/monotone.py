@@ -161,8 +161,8 @@ class _BarrierBound:
         return self.bound.outer_gradient(posterior) + barrier
 
     def maximum(self, start: FloatArray, tolerance: float) -> Posterior:
-        # Secants are not used, because the curvature of the barrier changes too fast for secants
-        # of earlier steps. The metric contains the exact curvature.
+        # Secants are not used, because the curvature of the barrier changes too fast for secants of
+        # earlier steps. The metric of `ascend` contains the exact curvature.
         return ascend(self, self._feasible(start), tolerance=tolerance, n_secants=0)
 
     def _feasible(self, mean: FloatArray) -> FloatArray:

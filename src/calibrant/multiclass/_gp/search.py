@@ -43,11 +43,13 @@ _ROUGHNESS = 0.5
 _STRONG_EVIDENCE = 3.0
 
 # The inputs of the kernel have standard deviation 1. Amplitudes are standard deviations of the
-# latent function. Start amplitudes are multiples of the change by temperature scaling, and their
-# limits are multiples of the expected amplitude.
+# latent function. Start amplitudes are multiples of the change by temperature scaling, clipped to
+# [_SMALLEST_START, 3 a]. The largest amplitude is _MAX_AMPLITUDE a. Here, a is the expected
+# amplitude.
 _MIN_VARIANCE = 1e-4  # changes log-odds by 0.01, which is negligible
 _MAX_AMPLITUDE = 100.0  # the prior already dominates at this amplitude
-_LENGTHSCALES = (0.05, 30.0)  # the shortest fits noise, and the longest is a straight line
+# The shortest lengthscale fits noise, and the longest lengthscale gives a straight line.
+_LENGTHSCALES = (0.05, 30.0)
 _START_LENGTHSCALES = (1.0, 3.0)  # one or two bends over the scores, and an almost straight line
 _START_AMPLITUDES = (1.0, 4.0)
 _SMALLEST_START = 0.3  # for scores that are almost calibrated, whose change is close to zero
