@@ -116,7 +116,7 @@ def _three_scales(u, risk):
     """Rate of errors that puts the answers above the risk at three separate coverages."""
     rate = np.zeros(len(u))
     for low, high in ((0.02, 0.05), (0.15, 0.3), (0.6, 1.0)):
-        # Enough errors between low and high to lift the mean at high just above the risk.
+        # Add enough errors between low and high, so that the mean at high is just above the risk.
         before = _mean_rate(rate, u, low)
         needed = (1.001 * risk * high - before * low) / (high - low)
         rate = np.where((u >= low) & (u < high), needed, rate)

@@ -38,7 +38,7 @@ stated one plus three standard errors. Rows without a stated rate show power.
 
 
 class Row(NamedTuple):
-    """A statement, the simulated setting, whether each run was an error, and the stated rate."""
+    """A statement, the simulated setting, the outcome of each run, and the stated error rate."""
 
     statement: str
     setting: str
@@ -298,7 +298,7 @@ SIMULATIONS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, help="page to write")
+    parser.add_argument("--output", type=Path, help="page to write (default: print it)")
     parser.add_argument("--only", nargs="*", help="names of simulations")
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
     arguments = parser.parse_args()

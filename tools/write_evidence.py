@@ -193,10 +193,12 @@ def performance():
         for row in single
         if number(row["ratio"]) < 1
     ]
-    by_case = {row["case"]: row for row in table("performance", "Bars")}
+    by_case = {row["case"]: row for row in table("performance", "Targets")}
     times = {(row["rows x classes"], row["case"]): row for row in table("performance", "All cases")}
     growth = [
-        row for name in ("Sums", "Fits", "What", "Many", "Classes") for row in table("growth", name)
+        row
+        for name in ("Sums", "Fits", "Functions", "Methods", "Growth")
+        for row in table("growth", name)
     ]
     return {
         "cases": str(len(ratios)),
