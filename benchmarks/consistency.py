@@ -27,7 +27,7 @@ CASES = [
     ("tl_ece", 100, 15.0),
 ]
 N_ROWS = 10_000
-MEMORY_BAR = 200.0
+MEMORY_LIMIT = 200.0
 
 
 def peak_memory() -> float:
@@ -52,14 +52,14 @@ def measure(metric: str, n_classes: int) -> tuple[float, float]:
 def main() -> None:
     print(f"{'metric':<10}{'classes':>8}{'CPU s':>8}{'limit':>6}{'MB':>7}{'limit':>6}")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    for metric, n_classes, bar in CASES:
+    for metric, n_classes, limit in CASES:
         command = [sys.executable, __file__, "--case", metric, str(n_classes)]
         out = subprocess.run(
             command, capture_output=True, text=True, check=True, env=environment
         ).stdout
         seconds, memory = map(float, out.split())
         print(
-            f"{metric:<10}{n_classes:>8}{seconds:>8.2f}{bar:>6.0f}{memory:>7.1f}{MEMORY_BAR:>6.0f}"
+            f"{metric:<10}{n_classes:>8}{seconds:>8.2f}{limit:>6.0f}{memory:>7.1f}{MEMORY_LIMIT:>6.0f}"
         )
 
 

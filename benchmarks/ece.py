@@ -192,7 +192,7 @@ def main() -> None:
 
 def verdict(results: list[Result], n_peers: int) -> str:
     if not results:
-        return "\nno peer is installed: nothing to compare with"
+        return "\nNo other package is installed. Install benchmarks/requirements.txt."
     closest = min(results, key=lambda result: result.ratio)
     ahead = "faster than" if closest.ratio > 1 else "NOT faster than"
     other = sorted({result.name for result in results if result.difference > AGREEMENT})

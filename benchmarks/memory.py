@@ -5,10 +5,10 @@
 
 Both measures exclude the map, because its pages belong to the file and can be dropped at any time:
 
-- ``arrays``: the peak of tracemalloc. NumPy reports every array to it, also short-lived ones. -
-``process``: the growth of RssAnon, sampled every millisecond (Linux). RssAnon is the memory of the
-process that is not backed by files. It includes allocations of other libraries, but not freed
-memory that is used again, so it can be about 0.
+- ``arrays``: the peak of tracemalloc. NumPy reports every array to it, also short-lived ones.
+- ``process``: the growth of RssAnon, sampled every millisecond (Linux). RssAnon is the memory of
+  the process that is not backed by files. It includes allocations of other libraries, but not freed
+  memory that is used again, so it can be about 0.
 
 Functions that work block by block need the same memory for ten times the rows. The KS error sorts
 all confidences, so it and `evaluate` need O(n) memory: a few numbers per row for any number of
@@ -143,14 +143,14 @@ def report(y: np.ndarray, p: np.ndarray) -> None:
     print(f"{'peak in MB':<16} {f'{len(y) // 10:,} rows':>19}   {f'{len(y):,} rows':>19}")
     print(f"{'':<16} {'arrays':>9} {'process':>9}   {'arrays':>9} {'process':>9}")
     peaks = [measured(name, metric, y, p) for name, metric in BY_BLOCKS.items()]
-    print("\nO(n) by design: all top scores are ordered")
+    print("\nO(n) by design: all confidences are sorted")
     for name, metric in ORDERED.items():
         measured(name, metric, y, p)
     worst = max(max(peak.arrays, peak.process or 0) for peak in peaks)
-    said = "stays within" if worst <= ALLOWANCE else "EXCEEDS"
+    verdict = "is within" if worst <= ALLOWANCE else "EXCEEDS"
     print(
-        f"\nblock by block: the peak beside the input is {worst / MB:.1f} MB, which {said} "
-        f"{ALLOWANCE / MB:.0f} MB"
+        f"\nBlock by block, the peak without the input is {worst / MB:.1f} MB. "
+        f"It {verdict} the limit of {ALLOWANCE / MB:.0f} MB."
     )
 
 

@@ -35,7 +35,6 @@ from typing import Any
 import numpy as np
 
 from speed_cases import (
-    BARS,
     CASES,
     GROWTH,
     LIMITS,
@@ -43,9 +42,10 @@ from speed_cases import (
     OURS,
     PEERS,
     SIZES,
+    TARGETS,
     WAITS,
-    Bar,
     Data,
+    Target,
     call_of,
     make_data,
 )
@@ -355,53 +355,56 @@ def exponent(results: Results, case: str, variant: str = OURS) -> float | None:
     return math.log(ends[1] / ends[0]) / math.log(rows)  # type: ignore[operator]
 
 
-def reached(bar: Bar, results: Results, variant: str) -> float | None:
+def reached(target: Target, results: Results, variant: str) -> float | None:
     """Return the measured value that a target refers to, in the unit of the target."""
-    result = results.get((bar.case, bar.workload))
+    result = results.get((target.case, target.workload))
     ms = ms_of(result, variant)
     if result is None or ms is None:
         return None
-    if bar.kind == "growth":
-        return exponent(results, bar.case, variant)
-    if bar.kind == "passes":
-        exp = results.get(("np.exp", bar.workload))
+    if target.kind == "growth":
+        return exponent(results, target.case, variant)
+    if target.kind == "passes":
+        exp = results.get(("np.exp", target.workload))
         passes = [time for variant in VARIANTS if (time := ms_of(exp, variant))]
         return ms / min(passes) if passes else None
-    if bar.kind == "ratio":
-        peer = best_peer(result, bar.peer)
+    if target.kind == "ratio":
+        peer = best_peer(result, target.peer)
         return peer[1] / ms if peer else None
-    if bar.kind == "before":
+    if target.kind == "before":
         before = ms_of(result, BEFORE)
         return before / ms if before else None
     return ms
 
 
-def is_met(bar: Bar, value: float, needed: float) -> bool:
-    return value >= needed if bar.kind in ("ratio", "before") else value <= needed
+def is_met(target: Target, value: float, needed: float) -> bool:
+    return value >= needed if target.kind in ("ratio", "before") else value <= needed
 
 
-def bar_row(bar: Bar, results: Results) -> list[str]:
-    cells = [f"{bar.case}, {bar.workload}", bar.peer or {"ratio": "best peer"}.get(bar.kind, "")]
-    for variant, needed in ((OURS, bar.default), (FAST, bar.fast)):
-        value = reached(bar, results, variant)
+def target_row(target: Target, results: Results) -> list[str]:
+    cells = [
+        f"{target.case}, {target.workload}",
+        target.peer or {"ratio": "best peer"}.get(target.kind, ""),
+    ]
+    for variant, needed in ((OURS, target.default), (FAST, target.fast)):
+        value = reached(target, results, variant)
         if needed is None or value is None:
             cells += [
-                "" if needed is None else _needed(bar, needed),
+                "" if needed is None else _needed(target, needed),
                 "" if value is None else f"{value:.3g}",
                 "",
             ]
         else:
             cells += [
-                _needed(bar, needed),
+                _needed(target, needed),
                 f"{value:.3g}",
-                "yes" if is_met(bar, value, needed) else "no",
+                "yes" if is_met(target, value, needed) else "no",
             ]
     return cells
 
 
-def _needed(bar: Bar, needed: float) -> str:
-    sign = ">=" if bar.kind in ("ratio", "before") else "<="
-    unit = {"ratio": " x", "before": " x", "passes": " exp", "ms": " ms", "growth": ""}[bar.kind]
+def _needed(target: Target, needed: float) -> str:
+    sign = ">=" if target.kind in ("ratio", "before") else "<="
+    unit = {"ratio": " x", "before": " x", "passes": " exp", "ms": " ms", "growth": ""}[target.kind]
     return f"{sign} {needed:g}{unit}"
 
 
@@ -471,7 +474,11 @@ def page(results: Results, waits: dict[tuple[str, str], dict[str, dict[str, floa
         "",
         *table(
             ["case", "beside", "bar", "reached", "met", "bar, fast", "reached", "met"],
-            [bar_row(bar, results) for bar in BARS if (bar.case, bar.workload) in results],
+            [
+                target_row(target, results)
+                for target in TARGETS
+                if (target.case, target.workload) in results
+            ],
         ),
         "Reasons for targets that are not met in every run, and changes that were not made:",
         "",
@@ -552,9 +559,9 @@ def measure_all(options: argparse.Namespace, folder: Path) -> None:
     finally:
         bench.close()
     results = read_results(folder)
-    shown = [bar for bar in BARS if (bar.case, bar.workload) in chosen(options)]
-    for bar in shown:
-        print(" | ".join(bar_row(bar, results)))
+    shown = [target for target in TARGETS if (target.case, target.workload) in chosen(options)]
+    for target in shown:
+        print(" | ".join(target_row(target, results)))
 
 
 if __name__ == "__main__":

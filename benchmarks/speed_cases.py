@@ -582,7 +582,7 @@ def call_of(package: str, case: str, data: Data) -> Call:
 # ---------------------------------------------------------------- targets
 
 
-class Bar(NamedTuple):
+class Target(NamedTuple):
     """A target of a case: a ratio to another package, a number of passes of np.exp, or
     milliseconds.
     """
@@ -597,11 +597,11 @@ class Bar(NamedTuple):
 
 def _ratio(
     case: str, workload: str, default: float, fast: float | None = None, peer: Any = None
-) -> Bar:
-    return Bar(case, workload, "ratio", default, fast, peer)
+) -> Target:
+    return Target(case, workload, "ratio", default, fast, peer)
 
 
-BARS = (
+TARGETS = (
     _ratio("temperature", "10kx10", 10, 10, "scikit-learn"),
     _ratio("temperature", "10kx100", 10, 15, "scikit-learn"),
     _ratio("temperature", "1Mx10", 8, 15, "scikit-learn"),
@@ -621,24 +621,24 @@ BARS = (
     *(_ratio("KS of top scores", w, 1.2) for w in (*SMALL, *LARGE)),
     *(_ratio("isotonic OvR", w, 3, None, "scikit-learn") for w in CASES["isotonic OvR"].workloads),
     _ratio("isotonic", "1Mx2", 3, None, "scikit-learn"),
-    *(Bar("ECE class-wise", w, "passes", 3, 1.6) for w in CLASSWISE),
-    Bar("evaluate", "1Mx10", "passes", 11, 5),
-    Bar("predict temperature, all rows", "1Mx10", "passes", 6, 3.5),
+    *(Target("ECE class-wise", w, "passes", 3, 1.6) for w in CLASSWISE),
+    Target("evaluate", "1Mx10", "passes", 11, 5),
+    Target("predict temperature, all rows", "1Mx10", "passes", 6, 3.5),
     *(
-        Bar(f"predict {name}", "1x10", "ms", 0.05)
+        Target(f"predict {name}", "1x10", "ms", 0.05)
         for name in ("temperature", "ensemble temperature", "vector", "matrix", "structured matrix")
     ),
     *(
-        Bar(f"predict {name} OvR", "1x10", "ms", 0.1)
+        Target(f"predict {name} OvR", "1x10", "ms", 0.1)
         for name in ("Platt", "beta", "isotonic", "histogram", "Venn-Abers")
     ),
-    Bar("consistency cw_ece", "10kx10", "ms", 1700, 300),
-    Bar("consistency cw_ece", "10kx100", "ms", 3500, 1100),
-    *(Bar("bootstrap log_loss", w, "ms", 70) for w in ("10kx10", "10kx100")),
-    *(Bar("AutoCalibration", w, "before", 2) for w in ("10kx10", "10kx100")),
-    Bar("AutoCalibration", "50kx100", "before", 4),
+    Target("consistency cw_ece", "10kx10", "ms", 1700, 300),
+    Target("consistency cw_ece", "10kx100", "ms", 3500, 1100),
+    *(Target("bootstrap log_loss", w, "ms", 70) for w in ("10kx10", "10kx100")),
+    *(Target("AutoCalibration", w, "before", 2) for w in ("10kx10", "10kx100")),
+    Target("AutoCalibration", "50kx100", "before", 4),
     *(
-        Bar(name, "1Mx10", "growth", 1.2)
+        Target(name, "1Mx10", "growth", 1.2)
         for name in ("canonical binning", "beta", "KS confidence", "SKCE confidence")
     ),
 )
@@ -666,7 +666,7 @@ LIMITS = (
     "evaluation in one pass was not added either, because `evaluate` meets its target without "
     "it.",
 )
-"""What was found out about bars that are not met, or not always, as it is said on the page."""
+"""Reasons for targets that are not met in every run, as written on the page."""
 
 WAITS = (
     ("structured matrix", "10kx100"),
@@ -674,6 +674,6 @@ WAITS = (
     ("temperature", "25kx1000"),
     ("evaluate", "1Mx10"),
 )
-"""Where threads are worth a look: products of matrices, and passes over much data."""
+"""Cases for which threads can help: matrix products, and passes over large data."""
 
 MOST_WAIT = 1.2

@@ -1,11 +1,12 @@
-"""Pictures in the manner of the papers' figures, drawn by the library's plots.
+"""Draw figures in the style of the papers with the plots of the library.
 
     python benchmarks/papers/figures.py [--data FOLDER] [--only bins]
 
-Gupta & Ramdas 2022, Figures 5 to 8 (errors for 5 to 25 bins); Gupta et al. 2021, Figures 1 to 10
-(cumulative graphs); Kull et al. 2019, Figures 5a and 6 of the supplement (critical differences,
-from the kept results); Wenger et al. 2020, Figures 3 and 4 (active learning). Pictures go to
-``docs/images``; what active learning measured is kept in ``results/figures``.
+The figures are Figures 5 to 8 of Gupta & Ramdas 2022 (errors for 5 to 25 bins), Figures 1 to 10 of
+Gupta et al. 2021 (cumulative graphs), Figures 5a and 6 of the supplement of Kull et al. 2019
+(critical differences, from the stored results), and Figures 3 and 4 of Wenger et al. 2020 (active
+learning). They are saved in ``docs/images``. The measurements of active learning are stored in
+``results/figures``.
 """
 
 from __future__ import annotations
@@ -45,12 +46,13 @@ import paper_figures
 
 IMAGES = reproduction.ROOT / "docs" / "images"
 WIDTH = 7.6
-"""Width of a figure in inches. Pages show figures of at most 750 px without making them smaller."""
+"""Width of a figure in inches. Pages show figures of at most 750 px in full size."""
 BINS = tuple(range(5, 26))
 
 
 def save(figure: Any, name: str) -> None:
-    # Text that can be searched; no date and fixed identifiers, so that files change with figures.
+    # Text stays searchable. Without a date and with fixed identifiers, files change only with
+    # figures.
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "calibrant"})
     with written_aside(IMAGES / f"papers_{name}.svg") as aside:
         figure.savefig(aside, bbox_inches="tight", format="svg", metadata={"Date": None})
@@ -300,7 +302,7 @@ DRAWN = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=reproduction.data_folder())
-    parser.add_argument("--only", choices=list(DRAWN), help="one of the pictures")
+    parser.add_argument("--only", choices=list(DRAWN), help="draw only this figure")
     chosen = parser.parse_args()
     mpl.use("Agg")
     warnings.simplefilter("ignore")
