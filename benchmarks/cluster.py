@@ -147,7 +147,7 @@ def calibrators(n_rows: int, *, in_memory: bool) -> dict[str, Any]:
         ),
         "class-wise histogram binning, equal width": MulticlassToBinary(equal_width, **class_wise),
         AUTOMATIC: AutoCalibration(MEMBERS, cv=folds),
-        "top-label histogram binning, equal mass (cells)": MulticlassToBinary(
+        "top-label histogram binning, quantile bins (cells)": MulticlassToBinary(
             HistogramBinning(n_bins=15)
         ),
         "class-wise isotonic regression (cells)": MulticlassToBinary(
@@ -213,8 +213,8 @@ def metrics_of(X: Any, y: Any) -> Iterator[tuple[str, Result]]:
     print(f"  {METRICS}: {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
     yield from ((name, Result(found[name], 1)) for name in SUM_METRICS)
     yield "KS error (cells)", Result(found["ks"], 2)
-    equal_mass = metrics.expected_calibration_error(y, X, inputs="logits", strategy="quantile")
-    yield "ECE of equal mass (cells)", Result(equal_mass, 2)
+    quantile_ece = metrics.expected_calibration_error(y, X, inputs="logits", strategy="quantile")
+    yield "ECE with quantile bins (cells)", Result(quantile_ece, 2)
 
 
 def make_reference(folder: Path, n_rows: int, only: list[str]) -> None:

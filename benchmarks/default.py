@@ -49,7 +49,7 @@ from calibrant.metrics import expected_calibration_error, log_loss
 
 MOST_TRAINED, MOST_TESTED, N_FOLDS = 1200, 4000, 5
 MANY_TESTED = 2000
-"""Test rows from which the gap of a single data set is judged."""
+"""Number of test rows from which the gap of a single data set is evaluated."""
 
 OURS, SINGLE, AVERAGED, RAW = "default", "one fit", "average of calibrated fits", "uncalibrated"
 RIVALS = {

@@ -1,7 +1,7 @@
-"""Hostile and damaged inputs, the message of the command line about each, and its cost.
+"""Run the command line on hostile and damaged inputs, and record its messages and costs.
 
 ``python tools/make_hostile_files.py`` writes docs/development/hostile-files.md. The slow tests run
-the same cases and check the exit code, the message of one line and the memory.
+the same cases and check the exit code, the one-line message and the memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 import calibrant
-import calibrant.cli._app  # before processes are forked, each of which would import it
+import calibrant.cli._app  # imported once, before processes are forked
 from calibrant.cli import run
 from calibrant.selection._table import markdown_table
 
@@ -50,7 +50,7 @@ of memory or 30 seconds would be a failure.
 | state of a monitor | 2,222 | 323 | 1,899 | 0 |
 """
 MOST_MEGABYTES = 300
-"""Maximum additional memory, for blocks of 16 MB, their text, and buffers of Arrow."""
+"""Largest additional memory in MB, for blocks of 16 MB, their text, and buffers of Arrow."""
 
 
 class Case(NamedTuple):
@@ -62,18 +62,18 @@ class Case(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a command ended with."""
+    """Exit code, message and cost of a command."""
 
     code: int
     message: str
     megabytes: float
     seconds: float
     n_lost: int = 0
-    """Files that were there before and are changed or gone."""
+    """Number of existing files that were changed or deleted."""
 
 
 def rows(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of three decimals, and labels."""
+    """Return random probabilities and labels."""
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), n)
     return proba, np.array(NAMES)[calibrant.datasets.draw_labels(proba, rng=rng)]
@@ -85,14 +85,14 @@ def write(path: str, content: str | bytes) -> None:
 
 
 def table(header: str = HEADER, change: Callable[[list[str]], list[str]] = list) -> str:
-    """A good text file, or one with its lines changed."""
+    """Return a valid text file, or one with changed lines."""
     proba, labels = rows()
     lines = [f"{a!r},{b!r},{c!r},{y}" for (a, b, c), y in zip(proba.tolist(), labels, strict=True)]
     return "\n".join([header, *change(lines)]) + "\n"
 
 
 def csv(path: str = "x.csv", header: str = HEADER, line: str | None = None) -> Callable[[], None]:
-    """A text file whose fifth row is ``line``."""
+    """Return a function that writes a text file whose fifth row is ``line``."""
 
     def change(lines: list[str]) -> list[str]:
         return lines if line is None else [*lines[:4], line, *lines[5:]]
@@ -101,7 +101,7 @@ def csv(path: str = "x.csv", header: str = HEADER, line: str | None = None) -> C
 
 
 def model(change: Callable[[dict[str, Any]], Any], calibrator: Any = None) -> Callable[[], None]:
-    """A saved model, changed."""
+    """Return a function that writes a changed saved model."""
 
     def make() -> None:
         proba, labels = rows(200)
@@ -218,7 +218,7 @@ def _texts() -> Iterator[Case]:
     yield Case("zero bytes", lambda: write("x.csv", bytes(4096)), evaluate)
     yield Case("UTF-16", lambda: write("x.csv", table().encode("utf-16")), evaluate)
     yield Case("a label that is not valid UTF-8", csv(line="0.2,0.3,0.5,c\udcfft"), evaluate)
-    yield Case("a quote that does not end", csv(line='0.2,0.3,0.5,"cat'), evaluate)
+    yield Case("an unclosed quote", csv(line='0.2,0.3,0.5,"cat'), evaluate)
     yield Case("a row that is too short", csv(line="0.2,0.3"), evaluate)
     yield Case("a row that is too long", csv(line="0.2,0.3,0.5,cat,dog"), evaluate)
     for name, line in {
@@ -230,20 +230,22 @@ def _texts() -> Iterator[Case]:
         "a word among the scores": "high,0.5,0.5,cat",
         "a missing score": ",0.5,0.5,cat",
         "an unknown label": "0.2,0.3,0.5,elk",
-        "a label that commands the terminal": "0.2,0.3,0.5,\x1b[2Jelk",
+        "a label with a terminal command": "0.2,0.3,0.5,\x1b[2Jelk",
     }.items():
         yield Case(name, csv(line=line), evaluate)
-    yield Case("a column twice", csv(header="p_cat,p_cat,p_owl,y"), evaluate)
+    yield Case("a duplicate column", csv(header="p_cat,p_cat,p_owl,y"), evaluate)
     yield Case(
         "an escape sequence in the header",
         csv(header="\x1b[2Ja,b,c,\x07d"),
         "evaluate x.csv --label e",
     )
     yield Case(
-        "a header that turns the direction", csv(header="a\u202e,b,c,d"), "evaluate x.csv --label e"
+        "a header that reverses the text direction",
+        csv(header="a\u202e,b,c,d"),
+        "evaluate x.csv --label e",
     )
-    yield Case("only an identifier", csv(header="p_cat,p_dog,p_owl,id"), evaluate)
-    yield Case("other classes than the labels", csv(header="p_0,p_1,p_2,y"), evaluate)
+    yield Case("only an identifier column", csv(header="p_cat,p_dog,p_owl,id"), evaluate)
+    yield Case("columns that do not match the labels", csv(header="p_0,p_1,p_2,y"), evaluate)
     yield Case("text as weights", csv(), "evaluate x.csv --label y --weight y")
     yield Case("semicolons", lambda: write("x.csv", table().replace(",", ";")), evaluate)
     yield Case(
@@ -263,23 +265,25 @@ def _texts() -> Iterator[Case]:
 
 
 def _arguments() -> Iterator[Case]:
-    yield Case("no such file", lambda: None, "evaluate x.csv")
+    yield Case("a missing file", lambda: None, "evaluate x.csv")
     yield Case("a folder", lambda: os.mkdir("x.csv"), "evaluate x.csv")
     yield Case("a link to itself", lambda: os.symlink("x.csv", "x.csv"), "evaluate x.csv")
-    yield Case("an unknown ending", lambda: write("x.pkl", b"\x80\x04."), "evaluate x.pkl")
-    yield Case("too few classes named", csv(), "evaluate x.csv --classes cat,dog")
+    yield Case("an unknown file extension", lambda: write("x.pkl", b"\x80\x04."), "evaluate x.pkl")
+    yield Case("too few class names", csv(), "evaluate x.csv --classes cat,dog")
     yield Case("a class named twice", csv(), "evaluate x.csv --classes cat,cat,owl")
     yield Case("the output is the input", csv(), "fit x.csv -m identity -o x.csv")
-    yield Case("no folder for the output", csv(), "fit x.csv -m identity -o no/m.json")
+    yield Case("a missing output folder", csv(), "fit x.csv -m identity -o no/m.json")
     yield Case("the output is a folder", csv(), "fit x.csv -m identity -o .")
     yield Case(
-        "an output of unknown ending", model(lambda d: None), "apply m.json x.csv -o out.xls"
+        "an output with an unknown extension",
+        model(lambda d: None),
+        "apply m.json x.csv -o out.xls",
     )
-    yield Case("calibrated already", apply_before, "apply m.json y.csv -o z.csv")
+    yield Case("data that are already calibrated", apply_before, "apply m.json y.csv -o z.csv")
     yield Case("an unknown method", csv(), "fit x.csv -m platypus -o m.json")
     yield Case("the model is the data", csv(), "apply x.csv x.csv -o z.csv")
     yield Case(
-        "columns of other classes",
+        "columns for other classes",
         lambda: (model(lambda d: None)(), csv(header="p_bus,p_car,p_van,y")()),
         "apply m.json x.csv -o z.csv",
     )
@@ -287,47 +291,51 @@ def _arguments() -> Iterator[Case]:
 
 def _arrays() -> Iterator[Case]:
     proba, labels = rows()
-    yield Case("1 MB that promises 0.5 GB", bomb, "evaluate x.npz")
+    yield Case("1 MB of compressed data for 0.5 GB", bomb, "evaluate x.npz")
     yield Case(
-        "a head that promises 8 GB", archive({"probs.npy": head((2**29, 2))}), "evaluate x.npz"
+        "a header that declares 8 GB", archive({"probs.npy": head((2**29, 2))}), "evaluate x.npz"
     )
     yield Case("pickled labels", savez(labels=np.array([{}] * 60, dtype=object)), "evaluate x.npz")
-    yield Case("no archive", lambda: write("x.npz", b"PK\x03\x04 no archive"), "evaluate x.npz")
     yield Case(
-        "an archive that is cut",
+        "an invalid archive", lambda: write("x.npz", b"PK\x03\x04 no archive"), "evaluate x.npz"
+    )
+    yield Case(
+        "a truncated archive",
         lambda: (savez()(), write("x.npz", Path("x.npz").read_bytes()[:900])),
         "evaluate x.npz",
     )
     yield Case(
-        "a path out of the archive",
+        "a path outside the archive",
         archive({"../../probs.npy": head((2, 2)) + bytes(32)}),
         "evaluate x.npz",
     )
     yield Case("no array of scores", savez(probs=None), "evaluate x.npz")
     yield Case("two arrays of scores", savez(logits=proba), "evaluate x.npz")
-    yield Case("labels of other length", savez(labels=labels[:5]), "evaluate x.npz")
-    yield Case("scores of three axes", savez(probs=proba[:, :, None]), "evaluate x.npz")
-    yield Case("scores that are text", savez(probs=proba.astype(str)), "evaluate x.npz")
-    yield Case("class names of other length", savez(class_names=np.array(["a"])), "evaluate x.npz")
+    yield Case("labels of a different length", savez(labels=labels[:5]), "evaluate x.npz")
+    yield Case("scores with three axes", savez(probs=proba[:, :, None]), "evaluate x.npz")
+    yield Case("scores as text", savez(probs=proba.astype(str)), "evaluate x.npz")
+    yield Case(
+        "class names of a different length", savez(class_names=np.array(["a"])), "evaluate x.npz"
+    )
     good = io.BytesIO()
     np.save(good, proba)
     raw = good.getvalue()
     both = "evaluate x.npy --labels y.npy --classes cat,dog,owl"
-    yield Case("a head that is cut", npy(raw[:40]), both)
-    yield Case("data that are cut", npy(raw[:-100]), both)
-    yield Case("a head that is code", npy(raw.replace(b"{'descr'", b"__import")), both)
-    yield Case("a head that promises 16 TB", npy(head((2**40, 2))), both)
-    yield Case("a head of an object", npy(head((60, 3), "|O")), both)
-    yield Case("a version that there is not", npy(raw[:6] + b"\x09\x09" + raw[8:]), both)
+    yield Case("a truncated header", npy(raw[:40]), both)
+    yield Case("truncated data", npy(raw[:-100]), both)
+    yield Case("a header with code", npy(raw.replace(b"{'descr'", b"__import")), both)
+    yield Case("a header that declares 16 TB", npy(head((2**40, 2))), both)
+    yield Case("a header for Python objects", npy(head((60, 3), "|O")), both)
+    yield Case("an unknown format version", npy(raw[:6] + b"\x09\x09" + raw[8:]), both)
 
 
 def _parquets() -> Iterator[Case]:
     yield Case(
-        "only the first letters", lambda: write("x.parquet", b"PAR1PAR1"), "evaluate x.parquet"
+        "only the magic bytes", lambda: write("x.parquet", b"PAR1PAR1"), "evaluate x.parquet"
     )
-    yield Case("a file that is cut", parquet(lambda raw: raw[:-20]), "evaluate x.parquet")
+    yield Case("a truncated file", parquet(lambda raw: raw[:-20]), "evaluate x.parquet")
     yield Case(
-        "a damaged end",
+        "a damaged footer",
         parquet(lambda raw: raw[:-400] + bytes(392) + raw[-8:]),
         "evaluate x.parquet",
     )
@@ -342,7 +350,9 @@ def _models() -> Iterator[Case]:
         yield Case(
             f"a temperature of {json.dumps(value)}", model(fitted(temperature_=value)), apply
         )
-    yield Case("a head of other classes", model(lambda d: d.update(classes=["a", "b", "c"])), apply)
+    yield Case(
+        "a header with other classes", model(lambda d: d.update(classes=["a", "b", "c"])), apply
+    )
     yield Case("an attribute that no fit sets", model(fitted(extra_=1)), apply)
     yield Case("10^18 classes", model(fitted(n_classes_=10**18)), apply)
     yield Case(
@@ -369,12 +379,12 @@ def _models() -> Iterator[Case]:
         apply,
     )
     yield Case(
-        "20 levels that refer twice",
+        "20 levels with two references each",
         model(nested, calibrant.CrossFitted(calibrant.TemperatureScaling(), cv=2)),
         apply,
     )
     yield Case(
-        "bins that there are not",
+        "bins that do not exist",
         model(fitted(n_bins_=10**9), calibrant.CanonicalBinning(n_bins=4)),
         apply,
     )
@@ -383,26 +393,26 @@ def _models() -> Iterator[Case]:
         model(lambda d: d["models"][-1].update({"class": "os.system"})),
         apply,
     )
-    yield Case("a schema of the future", model(lambda d: d.update(schema=99)), apply)
+    yield Case("a future schema version", model(lambda d: d.update(schema=99)), apply)
     for name, raw in {
         "100,000 brackets": b"[" * 100_000,
-        "a model that is cut": b'{"format": "calibrant-model", "schema"',
+        "a truncated model": b'{"format": "calibrant-model", "schema"',
         "a pickle": b"\x80\x04\x95\x0c\x00\x00\x00\x00\x00\x00\x00\x8c\x08builtins\x94.",
         "NaN in a model": b'{"format": "calibrant-model", "schema": NaN}',
     }.items():
         yield Case(name, lambda raw=raw: write("m.json", raw), apply)
     yield Case("a folder as the model", lambda: os.mkdir("m.json"), apply)
-    yield Case("no model", csv(), apply)
+    yield Case("a missing model", csv(), apply)
 
 
 def cases() -> list[Case]:
-    """All of them."""
+    """Return all cases."""
     return [*_texts(), *_arguments(), *_arrays(), *_parquets(), *_models()]
 
 
 def measure(case: Case) -> Outcome:
-    """Run a case in a folder and a process of its own; memory is what it takes beyond an idle
-    one.
+    """Run a case in a temporary folder and its own process. Memory is measured relative to an idle
+    process.
     """
     idle = _idle_megabytes()
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
@@ -418,12 +428,12 @@ def measure(case: Case) -> Outcome:
 
 
 def contents() -> dict[str, bytes]:
-    """The files of the current folder."""
+    """Return the files of the current folder."""
     return {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
 
 
 def working_folder() -> None:
-    """A reference, a week, a model, and the state of a monitor that has counted a week."""
+    """Write reference data, a week, a model, and the state of a monitor that has read a week."""
     for name, label in zip(("ref", "w1", "w2"), NAMES, strict=True):
         csv(f"{name}.csv", line=f"0.2,0.3,0.5,{label}")()
     with open(os.devnull, "w") as nowhere:
@@ -454,7 +464,7 @@ REPLACING = (
     "export m.json --to python -o s.json",
     "apply m.json ref.csv -o m.json",
 )
-"""Commands that would replace their input, another kind of file, or a state with rows in it."""
+"""Commands that would replace their input, another kind of file, or a state with rows."""
 
 _SPELLINGS = (
     (("True", "False"), ("True", "False")),
@@ -470,7 +480,7 @@ _SPELLINGS = (
     (("yes", "no"), ("True", "False")),
     (("b", "a"), ("b", "a")),
 )
-"""Names of columns, and labels of a file whose highest score is always correct."""
+"""Return names of columns, and labels of a file whose highest score is always correct."""
 
 
 def label_cases() -> Iterator[tuple[str, Callable[[], None]]]:
@@ -490,7 +500,7 @@ def _write_labels(classes: tuple[str, ...], labels: tuple[str, ...]) -> None:
 
 
 def count_labels(outcomes: list[Outcome]) -> tuple[int, int, int]:
-    """Count label files that were read correctly, rejected, or read wrong without an error."""
+    """Count label files that are read correctly, rejected, or read incorrectly without an error."""
     accepted = [json.loads(outcome.message) for outcome in outcomes if outcome.code == 0]
     right = sum(result["accuracy"] == 1.0 for result in accepted)
     rejected = sum(outcome.code == 2 for outcome in outcomes)
@@ -498,7 +508,7 @@ def count_labels(outcomes: list[Outcome]) -> tuple[int, int, int]:
 
 
 def count_failures(outcomes: list[Outcome]) -> list[int]:
-    """Count inputs that were lost or changed, tracebacks, and processes that a signal ended."""
+    """Count changed or lost inputs, tracebacks, and processes that a signal ended."""
     return [
         sum(outcome.n_lost > 0 for outcome in outcomes),
         sum("Traceback" in outcome.message or outcome.code == 1 for outcome in outcomes),
@@ -528,7 +538,7 @@ def counts(measured: list[Outcome]) -> str:
 
 @cache
 def _idle_megabytes() -> float:
-    """Memory of an idle process after all imports."""
+    """Return the memory of an idle process after all imports."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         csv()()
         with open(os.devnull, "w") as nowhere:

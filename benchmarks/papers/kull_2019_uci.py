@@ -752,7 +752,7 @@ def scores(found: Sequence[Measured], key: str, columns: Sequence[str] = COLUMNS
 
 
 def mean_ranks(found: Sequence[Measured], key: str, n_sets: int) -> tuple[Any, Any]:
-    """Return mean ranks over data sets, and the standard error of their difference from the paper."""
+    """Return mean ranks over data sets, and standard errors of their difference from the paper."""
     sign = -1 if key in GREATER_IS_BETTER else 1
     each = [sign * np.array([one[column][key] for column in COLUMNS]) for one in found]
     ranks = np.array([rankdata(values.mean(axis=1)) for values in each])
