@@ -209,10 +209,10 @@ def results(X: Any, y: Any, items: dict[str, Any]) -> Iterator[tuple[str, Result
 def metrics_of(X: Any, y: Any) -> Iterator[tuple[str, Result]]:
     """Yield the metrics of `evaluate`, and two binned errors that need ranks."""
     start = time.perf_counter()
-    found = evaluate(y, X, inputs="logits").to_dict()
+    measured = evaluate(y, X, inputs="logits").to_dict()
     print(f"  {METRICS}: {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
-    yield from ((name, Result(found[name], 1)) for name in SUM_METRICS)
-    yield "KS error (cells)", Result(found["ks"], 2)
+    yield from ((name, Result(measured[name], 1)) for name in SUM_METRICS)
+    yield "KS error (cells)", Result(measured["ks"], 2)
     quantile_ece = metrics.expected_calibration_error(y, X, inputs="logits", strategy="quantile")
     yield "ECE with quantile bins (cells)", Result(quantile_ece, 2)
 
@@ -230,8 +230,8 @@ def make_reference(folder: Path, n_rows: int, only: list[str]) -> None:
     }
     X = np.concatenate([np.load(folder / f"logits-{k}.npy") for k in range(N_CHUNKS)])
     y = np.concatenate([np.load(folder / f"labels-{k}.npy") for k in range(N_CHUNKS)])
-    for name, found in results(X, y.astype(np.intp), missing):
-        known[name] = found.values
+    for name, measured in results(X, y.astype(np.intp), missing):
+        known[name] = measured.values
         np.savez(folder / "reference.npz", **known)
 
 
@@ -292,12 +292,12 @@ def report_equality(folder: Path, n_rows: int, only: list[str]) -> Iterator[Tabl
     command = [sys.executable, __file__, "--rows", str(n_rows), "--reference", str(folder)]
     subprocess.run([*command, "--only", *only], check=True)
     warm_up()
-    found: dict[str, Result] = {}
+    measured: dict[str, Result] = {}
     grown: dict[str, list[float]] = {}
     for name, calibrator in chosen(n_rows, only, in_memory=False).items():
         result, grown[name] = watched_results(folder, n_rows, {name: calibrator})
-        found |= result
-    yield equality_table(read_reference(folder), found, n_rows)
+        measured |= result
+    yield equality_table(read_reference(folder), measured, n_rows)
     yield memory_table(grown, n_rows)
 
 
@@ -311,14 +311,14 @@ def watched_results(
         list(results(X[:4000].rechunk((100, -1)), y[:4000], copy.deepcopy(calibrator)))
         process_ids = [os.getpid(), *pids(client)]
         idle = [peak(pid, reset=True) for pid in process_ids]
-        found = dict(results(X, y, calibrator))
-        return found, [peak(pid) - before for pid, before in zip(process_ids, idle, strict=True)]
+        measured = dict(results(X, y, calibrator))
+        return measured, [peak(pid) - before for pid, before in zip(process_ids, idle, strict=True)]
 
 
-def equality_table(reference: dict[str, Any], found: dict[str, Result], n_rows: int) -> Table:
+def equality_table(reference: dict[str, Any], measured: dict[str, Result], n_rows: int) -> Table:
     header = ["result", "passes", "seconds", "difference", "at most", "met"]
     rows = []
-    for name, result in found.items():
+    for name, result in measured.items():
         is_cells = "cells" in name
         away = np.abs(result.values - reference[name])
         # Rows next to the edge of a cell, and a weight that hardly changes the loss, change some

@@ -230,7 +230,7 @@ class Results(NamedTuple):
 def as_results(lines: Iterable[dict[str, str]]) -> Results:
     lines = list(lines)
     return Results(
-        [Case(one["kind"], one["file"], int(one["n_rows"]), int(one["draw"])) for one in lines],
+        [Case(row["kind"], row["file"], int(row["n_rows"]), int(row["draw"])) for row in lines],
         np.array([int(line["n_classes"]) for line in lines]),
         np.array([[float(line[name]) for name in METHODS] for line in lines]),
     )

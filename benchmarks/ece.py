@@ -126,18 +126,18 @@ PEERS = {
 def installed_peers() -> list[str]:
     """Return the packages that can be imported and called. Problems of the others are printed."""
     labels, proba = predictions(Workload("", 50, 3, 1), "float64")
-    found = []
+    installed = []
     for name, errors in PEERS.items():
         try:
             for call in errors(labels, proba).values():
                 call()
-            found.append(name)
+            installed.append(name)
             print(f"{name} {version(name)}")
         except ModuleNotFoundError as error:
             print(f"{name}: not installed ({error.name} is missing); see benchmarks/README.md")
         except Exception as error:  # an error of one package must not end the comparison
             print(f"{name}: installed, but fails: {type(error).__name__}: {error}")
-    return found
+    return installed
 
 
 def cpu_ms(calls: dict[str, Call], rounds: int) -> dict[str, float]:
@@ -185,7 +185,9 @@ def main() -> None:
         y, p = predictions(work, options.dtype)
         errors = {OURS: calibrant(y, p), **{name: PEERS[name](y, p) for name in peers}}
         for notion in ("confidence", "class-wise"):
-            calls = {name: made[notion] for name, made in errors.items() if notion in made}
+            calls = {
+                name: functions[notion] for name, functions in errors.items() if notion in functions
+            }
             results += compare(work, notion, calls)
     print(verdict(results, len(peers)))
 

@@ -263,10 +263,10 @@ def row_of(case: Case, results: dict[str, Times]) -> list[str]:
 
 def passes_of(case: Case, results: dict[str, Times]) -> str:
     """Return the passes over all rows at the smallest and the largest size as text."""
-    found = results.get(f"{case.key} | passes")
-    if found is None:
+    stored = results.get(f"{case.key} | passes")
+    if stored is None:
         return ""
-    least, most = (round(found[str(case.sizes[place])]) for place in (0, -1))
+    least, most = (round(stored[str(case.sizes[place])]) for place in (0, -1))
     if not most:  # it selects columns, or has nothing to fit
         return ""
     return str(most) if least == most else f"{least}, {most}"
@@ -353,10 +353,10 @@ def main() -> None:
                 print("Some cases are not measured yet. Run the script again.", flush=True)
                 break
             with kept_between_passes(case):
-                found = {case.key: measure(case)}
+                stored = {case.key: measure(case)}
                 if case.kind == "fit":
-                    found[f"{case.key} | passes"] = count_passes(case)
-            write_results({**read_results(), **found})
+                    stored[f"{case.key} | passes"] = count_passes(case)
+            write_results({**read_results(), **stored})
         print(" | ".join([case.kind, *row_of(case, read_results())]), flush=True)
     PAGE.write_text(page(read_results()), encoding="utf-8")
 

@@ -125,8 +125,8 @@ def main() -> int:
     if arguments.read:
         read_log(arguments.read)
         return 0
-    found = measure_reading(arguments.lines)
-    table = [["lines", found["lines"]], ["cpu_s", found["cpu_s"]], ["peak_mb", found["peak_mb"]]]
+    cost = measure_reading(arguments.lines)
+    table = [["lines", cost["lines"]], ["cpu_s", cost["cpu_s"]], ["peak_mb", cost["peak_mb"]]]
     for path in sorted(arguments.data.glob("llm_emotion_*.npz")):
         for name, n_options in (("all", 6), ("masked", 4)):
             temperature, auto, accuracy = gains(path, n_options, arguments.splits)
@@ -142,7 +142,7 @@ def main() -> int:
         with RESULTS.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([["measure", "value"], *table])
     limits = {"cpu_s": 60 * arguments.lines / 1e6 + 2, "peak_mb": 500}
-    return int(any(found[name] > limit for name, limit in limits.items()))
+    return int(any(cost[name] > limit for name, limit in limits.items()))
 
 
 if __name__ == "__main__":

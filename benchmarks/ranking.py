@@ -74,14 +74,14 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        made = f"{self.file.stem}-{self.classifier}" if self.classifier else self.file.stem
-        return f"{made}--{self.n_rows}"
+        stem = f"{self.file.stem}-{self.classifier}" if self.classifier else self.file.stem
+        return f"{stem}--{self.n_rows}"
 
 
 # Methods: functions of (probabilities, labels, probabilities to calibrate)
 
 
-def own(name: str) -> Callable[[Any, Any, Any], Any]:
+def calibrant_method(name: str) -> Callable[[Any, Any, Any], Any]:
     def run(P: Any, y: Any, Q: Any) -> Any:
         chosen = method(name)
         if METHODS[name].is_binary and P.shape[1] > 2:
@@ -168,13 +168,13 @@ def methods() -> dict[str, Callable[[Any, Any, Any], Any]]:
     # A script of this folder is called coverage, like a package that others import.
     here = Path(__file__).resolve().parent
     sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != here]
-    found = {name: own(name) for name in METHODS}
+    available = {name: calibrant_method(name) for name in METHODS}
     for name, (make, argument) in PEERS.items():
         try:
-            found[name] = make(argument)
+            available[name] = make(argument)
         except ImportError as missing:
             print(f"{name} is left out: {missing}", file=sys.stderr)
-    return found
+    return available
 
 
 # Cases
@@ -232,9 +232,9 @@ def measure(case: Case, again: Sequence[str] = ()) -> None:
     """
     warnings.simplefilter("ignore")
     results = read_results(RESULTS)
-    found: dict[str, Any] = results.get(case.name, {})
-    parts = predictions(case) if found or case.name not in results else None
-    wanted = {name: run for name, run in methods().items() if not found or name in again}
+    outcomes: dict[str, Any] = results.get(case.name, {})
+    parts = predictions(case) if outcomes or case.name not in results else None
+    wanted = {name: run for name, run in methods().items() if not outcomes or name in again}
     for name, run in wanted.items() if parts else ():
         fit, test = parts
         if name in SLOW and fit.scores.shape[1] > MATRIX_CLASSES:
@@ -245,10 +245,10 @@ def measure(case: Case, again: Sequence[str] = ()) -> None:
             seconds = time.process_time() - begin
             measures = errors_of(test.labels, normal(proba))  # NaN counts as a failure
         except Exception as failure:
-            found[name] = {"failed": f"{type(failure).__name__}: {failure}"[:200]}
+            outcomes[name] = {"failed": f"{type(failure).__name__}: {failure}"[:200]}
             continue
-        found[name] = {"measures": short(measures), "cpu": short(seconds)}
-    append_result(RESULTS, case.name, found)
+        outcomes[name] = {"measures": short(measures), "cpu": short(seconds)}
+    append_result(RESULTS, case.name, outcomes)
 
 
 # The page
@@ -256,13 +256,13 @@ def measure(case: Case, again: Sequence[str] = ()) -> None:
 
 FILES, UCI, MANY = "files", "UCI classifiers", f"more than {MATRIX_CLASSES} classes"
 OURS = "auto"
-Found = dict[str, Any]
+Outcomes = dict[str, Any]
 """Results of a case by method."""
 
 
-def page(results: dict[str, Found]) -> str:
-    filled = {case: found for case, found in results.items() if found}
-    names = list(dict.fromkeys(name for found in filled.values() for name in found))
+def page(results: dict[str, Outcomes]) -> str:
+    filled = {case: outcomes for case, outcomes in results.items() if outcomes}
+    names = list(dict.fromkeys(name for outcomes in filled.values() for name in outcomes))
     head = {"n_cases": len(filled), "n_methods": len(names), "most": MATRIX_CLASSES}
     head["n_sets"] = len(set(map(set_of, filled)))
     parts = [HEAD.format(**head, missing=missing(results))]
@@ -302,7 +302,7 @@ rule for Dirichlet calibration on these UCI data sets. No data set was kept back
 """
 
 
-def missing(results: dict[str, Found]) -> str:
+def missing(results: dict[str, Outcomes]) -> str:
     """List the cases of measured files that are missing."""
     files = dict.fromkeys(case.rpartition("--")[0] for case in results)
     left = [
@@ -313,17 +313,17 @@ def missing(results: dict[str, Found]) -> str:
     return f"Not run: {', '.join(left)}." if left else ""
 
 
-def of_size(results: dict[str, Found], size: int) -> dict[str, Found]:
-    return {case: found for case, found in results.items() if case.endswith(f"--{size}")}
+def of_size(results: dict[str, Outcomes], size: int) -> dict[str, Outcomes]:
+    return {case: outcomes for case, outcomes in results.items() if case.endswith(f"--{size}")}
 
 
-def group_of(case: str, found: Found) -> str:
-    if "matrix" not in found:
+def group_of(case: str, outcomes: Outcomes) -> str:
+    if "matrix" not in outcomes:
         return MANY
     return UCI if case.rpartition("--")[0].rpartition("-")[2] in CLASSIFIERS else FILES
 
 
-def summary(results: dict[str, Found]) -> str:
+def summary(results: dict[str, Outcomes]) -> str:
     """Return mean log-losses of the best method, `auto` and the best other package, by rows and by
     group.
     """
@@ -338,10 +338,10 @@ def summary(results: dict[str, Found]) -> str:
     return f"{note}\n\n{markdown_table(header, rows)}"
 
 
-def mean_losses(chosen: list[Found]) -> dict[str, float]:
+def mean_losses(chosen: list[Outcomes]) -> dict[str, float]:
     """Return the mean log-loss of the methods that never failed, in ascending order."""
-    names = [n for n in chosen[0] if all("measures" in found.get(n, ()) for found in chosen)]
-    losses = {n: float(np.mean([found[n]["measures"][0] for found in chosen])) for n in names}
+    names = [n for n in chosen[0] if all("measures" in outcomes.get(n, ()) for outcomes in chosen)]
+    losses = {n: float(np.mean([outcomes[n]["measures"][0] for outcomes in chosen])) for n in names}
     return dict(sorted(losses.items(), key=lambda item: item[1]))
 
 
@@ -366,24 +366,27 @@ def set_of(case: str) -> str:
     return data if classifier in CLASSIFIERS else name.removeprefix("focal_").partition("_")[0]
 
 
-def set_ranks(chosen: dict[str, Found], common: list[str]) -> Any:
+def set_ranks(chosen: dict[str, Outcomes], common: list[str]) -> Any:
     """Return ranks averaged over the cases of each data set, (data sets, methods, measures)."""
     values = np.array(
-        [[found[name].get("measures", FAILED) for name in common] for found in chosen.values()]
+        [
+            [outcomes[name].get("measures", FAILED) for name in common]
+            for outcomes in chosen.values()
+        ]
     )
     ranks = rankdata(values, axis=1)
     sets = np.array([set_of(case) for case in chosen])
     return np.array([ranks[sets == name].mean(axis=0) for name in np.unique(sets)])
 
 
-def table(chosen: dict[str, Found], names: list[str]) -> str:
-    found = list(chosen.values())
-    common = [name for name in names if all(name in case for case in found)]
+def table(chosen: dict[str, Outcomes], names: list[str]) -> str:
+    outcomes = list(chosen.values())
+    common = [name for name in names if all(name in case for case in outcomes)]
     ranks = set_ranks(chosen, common)
     mean, n_sets = ranks.mean(axis=0), len(ranks)
     behind = ranks[:, :, 0] - ranks[:, [mean[:, 0].argmin()], 0]
     rows = [
-        [name, *mean[i], difference(behind[:, i]), *harm(found, name)]
+        [name, *mean[i], difference(behind[:, i]), *harm(outcomes, name)]
         for i, name in enumerate(common)
     ]
     rows.sort(key=lambda row: row[1])
@@ -404,12 +407,12 @@ def difference(values: Any) -> str:
 
 
 def harm(chosen: list[dict[str, Any]], name: str) -> list[str]:
-    base = [found["identity"]["measures"][0] for found in chosen]
-    losses = [found[name].get("measures", FAILED)[0] for found in chosen]
+    base = [outcomes["identity"]["measures"][0] for outcomes in chosen]
+    losses = [outcomes[name].get("measures", FAILED)[0] for outcomes in chosen]
     share = np.mean(np.subtract(losses, base) > 0.005)
     return [
         f"{share:.0%}",
-        f"{np.nanmedian([found[name].get('cpu', np.nan) for found in chosen]):.3f}",
+        f"{np.nanmedian([outcomes[name].get('cpu', np.nan) for outcomes in chosen]):.3f}",
     ]
 
 

@@ -26,9 +26,9 @@ def report(n_rows: int, method: str) -> None:
 
     data = noisy_simplex(n_rows, N_CLASSES, noise=0.2, rng=0)
     before, started = _resident(), time.process_time()
-    made = summarize(data.labels, data.proba, calibrator=calibrant.method(method), method=method)
+    summary = summarize(data.labels, data.proba, calibrator=calibrant.method(method), method=method)
     spent = time.process_time() - started
-    size = len(to_html(made))
+    size = len(to_html(summary))
     cost = {"rows": n_rows, "seconds": spent, "data_mb": before, "peak_mb": _resident()}
     print(json.dumps({**cost, "html_kb": size / 1000}))
 

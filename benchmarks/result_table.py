@@ -26,18 +26,18 @@ def read_results(path: Path) -> Results:
     """Return the cases of a file in alphabetical order; none if there is no file."""
     if not path.exists():
         return {}
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if not row["quantity"]:  # the first row of a case
-                found[row["case"]] = {}
+                results[row["case"]] = {}
                 continue
             *parents, name = row["quantity"].split(SEPARATOR)
-            entry = found[row["case"]]
+            entry = results[row["case"]]
             for parent in parents:
                 entry = entry.setdefault(parent, {})
             entry[name] = json.loads(row["value"])
-    return dict(sorted(found.items()))
+    return dict(sorted(results.items()))
 
 
 def append_result(path: Path, case: str, measured: Mapping[str, Any]) -> None:

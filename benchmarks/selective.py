@@ -92,10 +92,10 @@ def file_cells(folder: Path, n_draws: int):
                 answered, n_above = 0.0, 0
                 for _ in range(n_draws):
                     rows = rng.integers(len(scores), size=n)
-                    found = find_threshold(
+                    threshold = find_threshold(
                         scores[rows], errors[rows].astype(float), risk, DELTA, rng
                     )
-                    below = np.searchsorted(ordered, found.value, side="right")
+                    below = np.searchsorted(ordered, threshold.value, side="right")
                     count = len(scores) - below
                     answered += count / len(scores)
                     n_above += count > 0 and tail[below] > risk * count
@@ -178,9 +178,9 @@ def time_cells():
         losses = (rng.random(n) < np.clip(3.2 * risk * (1 - scores) ** 2, 0, 1)).astype(float)
         boundary_of.cache_clear()
         start = time.process_time()
-        found = find_threshold(scores, losses, risk, DELTA, rng)
+        threshold = find_threshold(scores, losses, risk, DELTA, rng)
         seconds = time.process_time() - start
-        yield ("seconds", f"answered {found.n_answered / n:.3f}", n, risk, seconds, 2.0, "", 1)
+        yield ("seconds", f"answered {threshold.n_answered / n:.3f}", n, risk, seconds, 2.0, "", 1)
 
 
 def batch_cells(n_draws: int):

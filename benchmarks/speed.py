@@ -152,11 +152,14 @@ class Worker:
     """A package in its own process."""
 
     def __init__(self, variant: str, base: str | None, threads: str = "1") -> None:
-        own = {"CALIBRANT_FAST": "1" if variant == FAST else "0", "BENCHMARK_THREADS": threads}
+        variables = {
+            "CALIBRANT_FAST": "1" if variant == FAST else "0",
+            "BENCHMARK_THREADS": threads,
+        }
         if variant in (OURS, FAST):
-            own["PYTHONPATH"] = str(HERE.parent / "src")
+            variables["PYTHONPATH"] = str(HERE.parent / "src")
         if variant == BEFORE:
-            own["PYTHONPATH"] = str(base)
+            variables["PYTHONPATH"] = str(base)
         package = OURS if variant in VARIANTS else variant
         self.process = subprocess.Popen(
             [sys.executable, __file__, "--serve", package],
@@ -164,7 +167,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, **own},
+            env={**os.environ, **variables},
         )
 
     def ask(self, **order: Any) -> dict[str, Any]:
@@ -283,13 +286,13 @@ class Bench:
 
 
 def read_results(folder: Path) -> Results:
-    found: Results = {}
+    stored: Results = {}
     for case in CASES.values():
         for workload in case.workloads:
             path = folder / f"{case.name}-{workload}.json".replace(" ", "_")
             if path.exists():
-                found[case.name, workload] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+                stored[case.name, workload] = json.loads(path.read_text(encoding="utf-8"))
+    return stored
 
 
 def read_waits(folder: Path) -> dict[tuple[str, str], dict[str, dict[str, float]]]:
@@ -544,8 +547,8 @@ def main() -> None:
     if not options.page:
         measure_all(options, options.folder)
     if options.page or not (options.only or options.workload):
-        made = page(read_results(options.folder), read_waits(options.folder))
-        PAGE.write_text(made, encoding="utf-8")
+        text = page(read_results(options.folder), read_waits(options.folder))
+        PAGE.write_text(text, encoding="utf-8")
 
 
 def measure_all(options: argparse.Namespace, folder: Path) -> None:

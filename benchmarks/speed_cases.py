@@ -285,8 +285,8 @@ def netcal_claim_fit(path: str, *options: Any) -> Callable[[Data], Call]:
 
 def netcal_metric(name: str, *options: Any) -> Callable[[Data], Call]:
     def prepare(data: Data) -> Call:
-        made = getattr(import_module("netcal.metrics"), name)(*options)
-        return lambda: made.measure(data.proba, data.labels)
+        error = getattr(import_module("netcal.metrics"), name)(*options)
+        return lambda: error.measure(data.proba, data.labels)
 
     return prepare
 
@@ -322,9 +322,9 @@ def mapie_ks(data: Data) -> Call:
 
 
 def venn_abers_fit(data: Data) -> Call:
-    made = import_module("venn_abers").VennAbersMultiClass if data.n_classes > 2 else None
+    model = import_module("venn_abers").VennAbersMultiClass if data.n_classes > 2 else None
     p, y = data.proba, data.labels
-    return lambda: made(p, y) if made else None
+    return lambda: model(p, y) if model else None
 
 
 def pycalib_classwise(data: Data) -> Call:
@@ -536,7 +536,7 @@ def _metric_cases() -> tuple[Case, ...]:
 
 
 def _prediction_cases() -> tuple[Case, ...]:
-    made = {
+    makers = {
         "temperature": lambda c: c.TemperatureScaling(),
         "ensemble temperature": lambda c: c.EnsembleTemperatureScaling(),
         "vector": lambda c: c.VectorScaling(),
@@ -551,10 +551,13 @@ def _prediction_cases() -> tuple[Case, ...]:
         "Venn-Abers OvR": class_wise("VennAbers"),
     }
     return (
-        *(Case(f"predict {name}", _ROW, predict(make, logits=True)) for name, make in made.items()),
+        *(
+            Case(f"predict {name}", _ROW, predict(make, logits=True))
+            for name, make in makers.items()
+        ),
         *(Case(f"predict {name}", _ROW, predict(make)) for name, make in binary.items()),
-        Case("predict temperature, all rows", LARGE, predict(made["temperature"], logits=True)),
-        Case("predict temperature (proba), all rows", LARGE, predict(made["temperature"])),
+        Case("predict temperature, all rows", LARGE, predict(makers["temperature"], logits=True)),
+        Case("predict temperature (proba), all rows", LARGE, predict(makers["temperature"])),
         Case("predict Platt OvR, all rows", ("1Mx10",), predict(binary["Platt OvR"])),
     )
 

@@ -83,10 +83,10 @@ def weighted_groups(runs: int) -> Iterator[Row]:
         rng, missed = np.random.default_rng(SEED), []
         for _ in range(runs):
             proba = normal_rows(rng, 1000, 3)
-            found = evaluate(
+            result = evaluate(
                 draw(proba, rng), proba, by=np.arange(1000) % 5, sample_weight=weights(rng, 1000)
             )
-            missed.append(len(found.miscalibrated) > 0)
+            missed.append(len(result.miscalibrated) > 0)
         yield Row("`evaluate(by=)`: intervals of 5 groups hold together", name, missed, LEVEL)
 
 
@@ -128,8 +128,8 @@ def weighted_tests(runs: int) -> Iterator[Row]:
             y, weight = draw(proba, rng), WEIGHTS[name](rng, 500)
             for test, function in WEIGHTED.items():
                 errors[test].append(bool(function(y, proba, weight)))
-        for test, found in errors.items():
-            yield Row(test, f"500 rows, weights: {name}", found, LEVEL)
+        for test, result in errors.items():
+            yield Row(test, f"500 rows, weights: {name}", result, LEVEL)
 
 
 def weighted_consistency(runs: int) -> Iterator[Row]:
@@ -182,10 +182,10 @@ def small_counts(runs: int) -> Iterator[Row]:
             y = draw(proba, rng)
             for test in tests:
                 notion = "class-1" if n_classes == 2 else "class-wise"
-                found = test(y, proba, notion=notion, classes=range(n_classes))
-                errors[test.__name__].append(found.p_value <= LEVEL)
-        for test_name, found in errors.items():
-            yield Row(f"`{test_name}`", name, found, LEVEL)
+                result = test(y, proba, notion=notion, classes=range(n_classes))
+                errors[test.__name__].append(result.p_value <= LEVEL)
+        for test_name, result in errors.items():
+            yield Row(f"`{test_name}`", name, result, LEVEL)
 
 
 def cox(runs: int) -> Iterator[Row]:

@@ -212,7 +212,7 @@ class Means(NamedTuple):
 
 def mean_errors(draws: list[Draw], counts: Any = None) -> dict[str, float]:
     errors = [draw.errors(None if counts is None else counts[draw.row]) for draw in draws]
-    return {name: float(np.mean([found[name] for found in errors])) for name in METHODS}
+    return {name: float(np.mean([results[name] for results in errors])) for name in METHODS}
 
 
 def means(draws: list[Draw]) -> Means:
@@ -250,18 +250,18 @@ def run(options: argparse.Namespace) -> dict[str, list[Draw]]:
                 warnings.simplefilter("ignore")
                 keep(kept, figures(path, draw))
             print(kept.stem, file=sys.stderr, flush=True)
-        found = kept_draw(kept)
-        if found is not None:
-            done.setdefault(path.stem, []).append(found)
+        results = kept_draw(kept)
+        if results is not None:
+            done.setdefault(path.stem, []).append(results)
     return done
 
 
-def table(found: dict[str, Means], more: dict[str, Callable[[str, Means], str]]) -> Iterator[str]:
+def table(results: dict[str, Means], more: dict[str, Callable[[str, Means], str]]) -> Iterator[str]:
     """Yield the rows of a table with the errors of files and with further columns."""
     header = [*METHODS, f"ours - {MOST_TIMES} x best (standard error)", "above the stack", *more]
     yield f"| file | {' | '.join(header)} |"
     yield "| --- " + "| ---: " * len(header) + "|"
-    for file, mean in found.items():
+    for file, mean in results.items():
         errors = " | ".join(f"{mean.errors[name]:.4f}" for name in METHODS)
         others = "".join(f" {cell(file, mean)} |" for cell in more.values())
         yield (
@@ -270,26 +270,27 @@ def table(found: dict[str, Means], more: dict[str, Callable[[str, Means], str]])
         )
 
 
-def failures(found: dict[str, Means]) -> list[str]:
+def failures(results: dict[str, Means]) -> list[str]:
     """List the files that do not meet the criterion."""
     lines = [
         f"{file}: confidence error {mean.errors[OURS]:.4f}, {mean.over:+.4f} above"
-        for file, mean in found.items()
+        for file, mean in results.items()
         if mean.is_above
     ]
     return lines + [
         f"{file}: log-loss {mean.lost:+.4f} above that of the stack"
-        for file, mean in found.items()
+        for file, mean in results.items()
         if mean.lost > MOST_LOST
     ]
 
 
-def verdict(found: dict[str, Means]) -> str:
-    failed = failures(found)
-    n_within = sum(mean.over <= 0 for mean in found.values())
+def verdict(results: dict[str, Means]) -> str:
+    failed = failures(results)
+    n_within = sum(mean.over <= 0 for mean in results.values())
     return (
-        f"In {n_within} of {len(found)} files, the error is at most {MOST_TIMES} times that of the "
-        f"best of the three methods. Files that fail a condition: {'; '.join(failed) or 'none'}."
+        f"In {n_within} of {len(results)} files, the error is at most {MOST_TIMES} times that of "
+        "the best of the three methods. "
+        f"Files that fail a condition: {'; '.join(failed) or 'none'}."
     )
 
 

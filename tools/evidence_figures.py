@@ -181,13 +181,13 @@ SIZES = ("50", "200", "1,000", "5,000")
 
 @figure(3.8)
 def ranking(ax):
-    found = {size: table("ranking", f"{size} rows to calibrate on") for size in SIZES}
-    order = [row["method"] for row in found["1,000"]][:12]
+    rankings = {size: table("ranking", f"{size} rows to calibrate on") for size in SIZES}
+    order = [row["method"] for row in rankings["1,000"]][:12]
     colors = dict(zip(SIZES, (GRAY, GREEN, ORANGE, BLUE), strict=True))
     _dots(
         ax,
         ["AutoCalibration" if name == "auto" else name for name in order],
-        {f"{size} rows": (_ranks(found[size], order), colors[size]) for size in SIZES},
+        {f"{size} rows": (_ranks(rankings[size], order), colors[size]) for size in SIZES},
     )
     ax.set_xlabel("mean rank by test log-loss among 30 methods (1 is best)")
     ax.legend(frameon=False)

@@ -27,15 +27,15 @@ _SECTIONS_LEFT_OUT = {"What was asked, and where it is shown"}
 def tables(record: str) -> list[tuple[str, list[Row]]]:
     """Return the tables of a record with the heading or the mark above each."""
     text = (RECORDS / f"{record}.md").read_text(encoding="utf-8")
-    section, found, lines = "", [], text.splitlines()
+    section, result, lines = "", [], text.splitlines()
     for i, line in enumerate(lines):
         if line.startswith("#"):
             section = line.lstrip("# ")
         elif line.startswith("<!-- measured: "):
             section = line.removeprefix("<!-- measured: ").removesuffix(" -->")
         elif line.startswith("|--") or line.startswith("| --"):
-            found.append((section, _rows(lines, i)))
-    return found
+            result.append((section, _rows(lines, i)))
+    return result
 
 
 def _rows(lines: list[str], rule: int) -> list[Row]:

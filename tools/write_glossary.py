@@ -63,10 +63,10 @@ def tables() -> list[str]:
 
 def page(text: str) -> str:
     """Return the page with updated tables."""
-    found = iter(tables())
+    generated = iter(tables())
     marked = f"{re.escape(MARKS[0])}.*?{re.escape(MARKS[1])}"
     return re.sub(
-        marked, lambda _: f"{MARKS[0]}\n\n{next(found)}\n\n{MARKS[1]}", text, flags=re.DOTALL
+        marked, lambda _: f"{MARKS[0]}\n\n{next(generated)}\n\n{MARKS[1]}", text, flags=re.DOTALL
     )
 
 

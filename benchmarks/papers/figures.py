@@ -74,18 +74,18 @@ def errors_by_bins(data: Path, file: str) -> list[dict[Any, Any]]:
     if X.shape[1] <= top_label.NEWTON:
         fitted = DirichletCalibration(lam=0, inputs="logits").fit(X, y)
         scaled["Dirichlet calibration"] = fitted.predict_proba(Z)
-    found: dict[str, list[Any]] = {
+    measures: dict[str, list[Any]] = {
         name: [top_label.errors(truth, proba, n_bins) for n_bins in BINS]
         for name, proba in scaled.items()
     }
     # With 100 classes, Dirichlet calibration has no finite optimum. The empty line keeps the colors
     # of the other methods.
-    found.setdefault("Dirichlet calibration", [[np.nan] * len(ERRORS) for _ in BINS])
+    measures.setdefault("Dirichlet calibration", [[np.nan] * len(ERRORS) for _ in BINS])
     binned = [top_label.binned(X, y, Z, truth, 0, n_bins) for n_bins in BINS]
-    found["class-wise binning, normalized"] = [normal for normal, _ in binned]
-    found["top-label or class-wise binning"] = [own for _, own in binned]
+    measures["class-wise binning, normalized"] = [normal for normal, _ in binned]
+    measures["top-label or class-wise binning"] = [binary for _, binary in binned]
     return [
-        {(name, kind): np.array(values)[:, place] for name, values in found.items()}
+        {(name, kind): np.array(values)[:, place] for name, values in measures.items()}
         for place, kind in enumerate(ERRORS)
     ]
 
@@ -190,9 +190,9 @@ def draw_ranks(data: Path) -> None:
     import matplotlib.pyplot as plt
 
     results = uci.by_set(reproduction.read_paper("kull_2019_uci"))
-    found = [one for case, one in results.items() if case.startswith("nbayes--")]
-    title = f"Log-loss of naive Bayes, {len(found)} data sets"
-    save(differences(found, "log-loss", title).plot().figure_, "critical_difference")
+    measures = [values for case, values in results.items() if case.startswith("nbayes--")]
+    title = f"Log-loss of naive Bayes, {len(measures)} data sets"
+    save(differences(measures, "log-loss", title).plot().figure_, "critical_difference")
     figure, axes = plt.subplots(4, 2, figsize=(WIDTH, 10.5), layout="constrained")
     for ax, key in zip(axes.ravel(), uci.RANKS, strict=True):
         display = differences(list(results.values()), key, MEASURE_NAMES.get(key, key))
@@ -201,9 +201,9 @@ def draw_ranks(data: Path) -> None:
     save(figure, "critical_differences")
 
 
-def differences(found: Any, key: str, title: str) -> CriticalDifferenceDisplay:
+def differences(measures: Any, key: str, title: str) -> CriticalDifferenceDisplay:
     return CriticalDifferenceDisplay.from_scores(
-        uci.scores(found, key), METHOD_NAMES, method="bonferroni-dunn", title=title
+        uci.scores(measures, key), METHOD_NAMES, method="bonferroni-dunn", title=title
     )
 
 
@@ -252,10 +252,10 @@ def active_learning(data: Path) -> Mapping[str, Any]:
     X, Z = (np.nan_to_num(file[key].astype(np.float64)) for key in ("X_train", "X_test"))
     _, y = np.unique(file["y_train"], return_inverse=True)
     truth = np.searchsorted(np.unique(file["y_train"]), file["y_test"])
-    found: dict[str, Any] = {"as it is": [], "calibrated": []}
+    measures: dict[str, Any] = {"as it is": [], "calibrated": []}
     for seed in range(SHUFFLES):
         order = np.random.default_rng(seed).permutation(len(y))
-        for name, runs in found.items():
+        for name, runs in measures.items():
             steps = learn(
                 X[order],
                 y[order],
@@ -264,7 +264,7 @@ def active_learning(data: Path) -> Mapping[str, Any]:
                 is_calibrated=name == "calibrated",
             )
             runs.append(steps)
-    return found
+    return measures
 
 
 def draw_active(data: Path) -> None:
@@ -273,11 +273,11 @@ def draw_active(data: Path) -> None:
     case = "active_learning"
     if case not in reproduction.read_paper("figures"):
         reproduction.write_result("figures", case, active_learning(data))
-    found = reproduction.read_paper("figures")[case]
+    measures = reproduction.read_paper("figures")[case]
     figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 5.6), layout="constrained", sharex=True)
     for place, (ax, title) in enumerate(zip(axes.flat, MEASURE_TITLES, strict=True), start=1):
         tidy(ax)
-        for model, runs in found.items():
+        for model, runs in measures.items():
             name, (color, linestyle, marker) = ACTIVE_STYLES[model]
             style: Any = {"color": color, "linestyle": linestyle, "marker": marker}
             for n_run, steps in enumerate(runs):

@@ -146,17 +146,17 @@ def measure(data: Path, case: str, *, quick: bool) -> Measured:
     X, y, Z, truth = load_split(data, FILE)
     if case == "titles":
         return of_titles(X, y, Z, truth)
-    found: dict[str, Any] = {"Uncalibrated": errors_of(truth, softmax(Z, axis=1))}
+    measures: dict[str, Any] = {"Uncalibrated": errors_of(truth, softmax(Z, axis=1))}
     tempered = TemperatureScaling(inputs="logits").fit(X, y).predict_proba(Z)
-    found["Temp. Scaling"] = errors_of(truth, tempered)
-    found["Spline"] = spline_column(X, y, Z, truth)
+    measures["Temp. Scaling"] = errors_of(truth, tempered)
+    measures["Spline"] = spline_column(X, y, Z, truth)
     if quick:
-        return found
+        return measures
     for column in ("Vector Scaling", "MS-ODIR", "Dir-ODIR"):
         kind = "VecS" if column == "Vector Scaling" else column
         rows = [errors_of(truth, proba) for proba in trained(kind, X, y, Z, DRAWS)[0]]
-        found[column] = {key: [row[key] for row in rows] for key in MEASURES}
-    return found
+        measures[column] = {key: [row[key] for row in rows] for key in MEASURES}
+    return measures
 
 
 TOLERANCE = (
@@ -194,10 +194,10 @@ def single(results: Mapping[str, Measured], claimed: str) -> str:
 def tables(results: Mapping[str, Measured]) -> list[Table]:
     out = []
     row = "CIFAR-10 DenseNet-40"
-    found = results.get("densenet40", {})
-    for name, (digits, printed) in PUBLISHED.items() if found else ():
-        pairs = {c: p for c, p in zip(COLUMNS, printed, strict=True) if c in found}
-        figures = [figure(row, c, p, found[c][name], digits) for c, p in pairs.items()]
+    measures = results.get("densenet40", {})
+    for name, (digits, printed) in PUBLISHED.items() if measures else ():
+        pairs = {c: p for c, p in zip(COLUMNS, printed, strict=True) if c in measures}
+        figures = [figure(row, c, p, measures[c][name], digits) for c, p in pairs.items()]
         out.append(Table(name, TOLERANCE, figures, EXPLAINED | of_uncalibrated(results, name)))
     return out + ([titles_table(results)] if "titles" in results else [])
 

@@ -94,8 +94,8 @@ def errors(y: Any, proba: Any, n_bins: int = 15) -> list[float]:
 def tempered(X: Any, y: Any, Z: Any) -> Any:
     """Apply the first temperature of 0.1, 0.2, ..., 10 with the smallest validation ECE."""
     grid = np.arange(1, 101) / 10
-    found = [expected_calibration_error(y, softmax(X / t, axis=1)) for t in grid]
-    return softmax(Z / grid[int(np.argmin(found))], axis=1)
+    errors = [expected_calibration_error(y, softmax(X / t, axis=1)) for t in grid]
+    return softmax(Z / grid[int(np.argmin(errors))], axis=1)
 
 
 def descend(u: Any, y: Any, start: Any, apply: Any, pull_back: Any, gradient: float) -> Any:
@@ -194,17 +194,17 @@ def measure(data: Path, case: str, *, quick: bool) -> Measured:
     if only:
         return {"DS": errors(truth, stopped_dirichlet(X, y, Z))}
     draws = [binned(X, y, Z, truth, seed) for seed in range(2 if quick else SEEDS)]
-    found: dict[str, Any] = {
+    measures: dict[str, Any] = {
         "Base": errors(truth, softmax(Z, axis=1)),
         "TS": errors(truth, tempered(X, y, Z)),
         "VS": errors(truth, vector_scaled(X, y, Z)),
     }
     if X.shape[1] <= NEWTON:
         fitted = DirichletCalibration(lam=0, inputs="logits").fit(X, y)
-        found["DS"] = errors(truth, fitted.predict_proba(Z))
+        measures["DS"] = errors(truth, fitted.predict_proba(Z))
     for place, name in enumerate(("N-HB", "HB")):
-        found[name] = np.transpose([draw[place] for draw in draws]).tolist()
-    return found
+        measures[name] = np.transpose([draw[place] for draw in draws]).tolist()
+    return measures
 
 
 def figures(results: Mapping[str, Measured], metric: str, wanted: list[str]) -> list[Figure]:
@@ -243,8 +243,8 @@ UNBOUNDED = (
 def joined(results: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
     """Merge the separate cases of each network."""
     out: dict[str, dict[str, Any]] = {}
-    for case, found in results.items():
-        out.setdefault(case.split("--")[0], {}).update(found)
+    for case, measures in results.items():
+        out.setdefault(case.split("--")[0], {}).update(measures)
     return out
 
 
@@ -261,8 +261,8 @@ def tables(results: Mapping[str, Measured]) -> list[Table]:
 def table(
     results: Mapping[str, Measured], name: str, metrics: tuple[str, ...], wanted: list[str]
 ) -> Table:
-    found = [f for m in metrics for f in figures(results, m, wanted)]
-    return Table(name, TOLERANCE, found, {("*", "DS"): UNBOUNDED})
+    values = [f for m in metrics for f in figures(results, m, wanted)]
+    return Table(name, TOLERANCE, values, {("*", "DS"): UNBOUNDED})
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ MEASURES: dict[str, Callable[[Any, Any], float]] = {
 LOSS = "Table 13, log-loss"
 
 
-def judged(y: Any, proba: Any) -> dict[str, float]:
+def errors_of(y: Any, proba: Any) -> dict[str, float]:
     return {name: measure(y, proba) for name, measure in MEASURES.items()}
 
 
@@ -116,26 +116,26 @@ def measure(data: Path, case: str, *, quick: bool) -> Measured:
     X, y, Z, truth = load_split(data, FILE)
     plain = {"Uncal": softmax(Z, axis=1)}
     plain["TempS"] = TemperatureScaling(inputs="logits").fit(X, y).predict_proba(Z)
-    found: dict[str, Any] = {name: judged(truth, proba) for name, proba in plain.items()}
+    measures: dict[str, Any] = {name: errors_of(truth, proba) for name, proba in plain.items()}
     resamples = 200 if quick else RESAMPLES
-    found["p"] = {name: p_values(truth, proba, resamples) for name, proba in plain.items()}
-    return found if quick else found | drawn_maps(X, y, Z, truth, found["p"])
+    measures["p"] = {name: p_values(truth, proba, resamples) for name, proba in plain.items()}
+    return measures if quick else measures | drawn_maps(X, y, Z, truth, measures["p"])
 
 
 def drawn_maps(X: Any, y: Any, Z: Any, truth: Any, p: dict[str, Any]) -> dict[str, Any]:
     """Measure trained calibrators (one value per draw) and the minima. ``p`` gets p-values."""
-    found: dict[str, Any] = {}
+    measures: dict[str, Any] = {}
     for kind in KINDS:
         probas, layers = trained(kind, X, y, Z, DRAWS)
-        rows = [judged(truth, proba) for proba in probas]
-        found[kind] = {key: [row[key] for row in rows] for key in MEASURES}
+        rows = [errors_of(truth, proba) for proba in probas]
+        measures[kind] = {key: [row[key] for row in rows] for key in MEASURES}
         pairs = [p_values(truth, proba, RESAMPLES) for proba in probas[:TESTED]]
         p[kind] = np.transpose(pairs).tolist()
         if kind == "MS-ODIR":
             zero = without_off_diagonal(layers, Z)
-            found["MS-ODIR-zero"] = [MEASURES[LOSS](truth, proba) for proba in zero]
-    at_minimum = {kind: judged(truth, proba) for kind, proba in minima(X, y, Z).items()}
-    return found | {"minima": at_minimum}
+            measures["MS-ODIR-zero"] = [MEASURES[LOSS](truth, proba) for proba in zero]
+    at_minimum = {kind: errors_of(truth, proba) for kind, proba in minima(X, y, Z).items()}
+    return measures | {"minima": at_minimum}
 
 
 # Tables
@@ -177,32 +177,32 @@ EXPLAINED = {
 }
 
 
-def minima_line(found: Measured) -> str:
-    pairs = [f"{kind} {found['minima'][kind][LOSS]:.5f}" for kind in KINDS]
+def minima_line(measures: Measured) -> str:
+    pairs = [f"{kind} {measures['minima'][kind][LOSS]:.5f}" for kind in KINDS]
     return f"Log-loss at the library's minima: {', '.join(pairs)}."
 
 
 def tables(results: Mapping[str, Measured]) -> list[Table]:
     if CASE not in results:
         return []
-    found, row = results[CASE], "c10_densenet40"
-    columns = [name for name in COLUMNS if name in found]
+    measures, row = results[CASE], "c10_densenet40"
+    columns = [name for name in COLUMNS if name in measures]
     out = []
     for name, (digits, printed) in PUBLISHED.items():
         pairs = dict(zip(COLUMNS, printed, strict=True))
-        figures = [figure(row, c, pairs[c], found[c][name], digits) for c in columns]
-        note = minima_line(found) if name == LOSS and "minima" in found else ""
+        figures = [figure(row, c, pairs[c], measures[c][name], digits) for c in columns]
+        note = minima_line(measures) if name == LOSS and "minima" in measures else ""
         out.append(Table(name, TOLERANCE, figures, note=note))
     for place, (name, (digits, printed)) in enumerate(P_VALUES.items()):
         pairs = dict(zip(COLUMNS, printed, strict=True))
-        figures = [p_figure(row, c, pairs[c], found["p"][c][place], digits) for c in columns]
+        figures = [p_figure(row, c, pairs[c], measures["p"][c][place], digits) for c in columns]
         out.append(Table(name, P_TOLERANCE, figures, EXPLAINED))
-    return [*out, table_21(found, row)] if "MS-ODIR-zero" in found else out
+    return [*out, table_21(measures, row)] if "MS-ODIR-zero" in measures else out
 
 
-def table_21(found: Measured, row: str) -> Table:
-    ours = {"VecS": found["VecS"][LOSS], "MS-ODIR": found["MS-ODIR"][LOSS]}
-    ours["MS-ODIR-zero"] = found["MS-ODIR-zero"]
+def table_21(measures: Measured, row: str) -> Table:
+    ours = {"VecS": measures["VecS"][LOSS], "MS-ODIR": measures["MS-ODIR"][LOSS]}
+    ours["MS-ODIR-zero"] = measures["MS-ODIR-zero"]
     figures = [figure(row, name, printed, ours[name], 5) for name, printed in TABLE_21.items()]
     return Table("Table 21, log-loss, replication 1", TOLERANCE, figures)
 

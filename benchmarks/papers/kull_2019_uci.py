@@ -166,11 +166,11 @@ class QuadraticDiscriminant(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Any:
         per_class = zip(self.means_, self.axes_, self.variances_, strict=True)
-        found = [
+        log_densities = [
             -0.5 * ((((X - mean) @ axes) ** 2 / values).sum(axis=1) + np.log(values).sum())
             for mean, axes, values in per_class
         ]
-        return softmax(np.column_stack(found) + np.log(self.prior_), axis=1)
+        return softmax(np.column_stack(log_densities) + np.log(self.prior_), axis=1)
 
 
 class RealAdaBoost(ClassifierMixin, BaseEstimator):
@@ -225,11 +225,13 @@ SLOW_SETS = {"shuttle"}
 
 def cases() -> list[str]:
     """Return one repetition of all data sets but the slowest."""
-    return [f"{name}--{one}--0" for name, one in product(CLASSIFIERS, SETS) if one not in SLOW_SETS]
+    return [
+        f"{name}--{data}--0" for name, data in product(CLASSIFIERS, SETS) if data not in SLOW_SETS
+    ]
 
 
 def full_cases() -> list[str]:
-    return [f"{name}--{one}--{r}" for r, name, one in product(range(5), CLASSIFIERS, SETS)]
+    return [f"{name}--{data}--{r}" for r, name, data in product(range(5), CLASSIFIERS, SETS)]
 
 
 # Methods: functions of calibration rows, the rows of the classifier, and test scores
@@ -240,41 +242,43 @@ Rows = tuple[Any, Any]
 Methods = Mapping[str, Callable[[Rows, Rows, Any], Any]]
 
 
-def dirichlet(part: Rows, own: Rows, test: Any) -> Any:
+def dirichlet(part: Rows, training: Rows, test: Any) -> Any:
     """Fit eleven strengths and use the one with the smallest log-loss on the rows of the
     classifier.
     """
-    return best_on(own, [stopped.dirichlet(*part, strength) for strength in STRENGTHS])(test)
+    return best_on(training, [stopped.dirichlet(*part, strength) for strength in STRENGTHS])(test)
 
 
-def best_on(own: Rows, fitted: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    return min(fitted, key=lambda predict: LOSS(own[1], predict(own[0])))
+def best_on(training: Rows, fitted: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    return min(fitted, key=lambda predict: LOSS(training[1], predict(training[0])))
 
 
-def beta(part: Rows, own: Rows, test: Any) -> Any:
+def beta(part: Rows, training: Rows, test: Any) -> Any:
     """Apply the authors' "Beta": Dirichlet calibration of p and 1 - p for each class."""
 
-    def one(score: Any, outcome: Any, own_score: Any, own_outcome: Any, test: Any) -> Any:
+    def calibrate(
+        score: Any, outcome: Any, training_score: Any, training_outcome: Any, test: Any
+    ) -> Any:
         return stopped.two_class(score, outcome)(test)
 
-    return class_by_class(one, part, own, test)
+    return class_by_class(calibrate, part, training, test)
 
 
-def temperature(part: Rows, own: Rows, test: Any) -> Any:
+def temperature(part: Rows, training: Rows, test: Any) -> Any:
     return softmax(stopped.temperature(*part) * stopped.logarithms(test), axis=1)
 
 
-def library_dirichlet(part: Rows, own: Rows, test: Any) -> Any:
+def library_dirichlet(part: Rows, training: Rows, test: Any) -> Any:
     fitted = [DirichletCalibration(s, penalty="l2", eps=TINY).fit(*part) for s in STRENGTHS]
-    return best_on(own, [calibrator.predict_proba for calibrator in fitted])(test)
+    return best_on(training, [calibrator.predict_proba for calibrator in fitted])(test)
 
 
-def library_beta(part: Rows, own: Rows, test: Any) -> Any:
+def library_beta(part: Rows, training: Rows, test: Any) -> Any:
     calibrator = MulticlassToBinary(BetaCalibration(eps=EPS), notion="class-wise", normalize=True)
     return calibrator.fit(*part).predict_proba(test)
 
 
-def library_temperature(part: Rows, own: Rows, test: Any) -> Any:
+def library_temperature(part: Rows, training: Rows, test: Any) -> Any:
     """Apply temperature scaling. As in the authors' code, a score of zero leaves the temperature at
     one.
     """
@@ -282,25 +286,30 @@ def library_temperature(part: Rows, own: Rows, test: Any) -> Any:
     return calibrator.fit(*part).predict_proba(test)
 
 
-def isotonic(part: Rows, own: Rows, test: Any) -> Any:
+def isotonic(part: Rows, training: Rows, test: Any) -> Any:
     """Apply scikit-learn's isotonic regression, which interpolates linearly between blocks."""
 
-    def one(score: Any, outcome: Any, own_score: Any, own_outcome: Any, test: Any) -> Any:
+    def calibrate(
+        score: Any, outcome: Any, training_score: Any, training_outcome: Any, test: Any
+    ) -> Any:
         return IsotonicRegression(out_of_bounds="clip").fit(score, outcome).predict(test)
 
-    return class_by_class(one, part, own, test)
+    return class_by_class(calibrate, part, training, test)
 
 
-def binned(strategy: str, part: Rows, own: Rows, test: Any) -> Any:
+def binned(strategy: str, part: Rows, training: Rows, test: Any) -> Any:
     """Apply the authors' binning: smoothed frequencies, with the best number of bins per class."""
 
-    def one(score: Any, outcome: Any, own_score: Any, own_outcome: Any, test: Any) -> Any:
+    def calibrate(
+        score: Any, outcome: Any, training_score: Any, training_outcome: Any, test: Any
+    ) -> Any:
         tables = [smoothed_bins(strategy, n, score, outcome) for n in BINS]
         return looked_up(
-            min(tables, key=lambda t: two_loss(own_outcome, looked_up(t, own_score))), test
+            min(tables, key=lambda t: two_loss(training_outcome, looked_up(t, training_score))),
+            test,
         )
 
-    return class_by_class(one, part, own, test)
+    return class_by_class(calibrate, part, training, test)
 
 
 def smoothed_bins(strategy: str, n_bins: int, score: Any, outcome: Any) -> tuple[Any, Any]:
@@ -323,11 +332,13 @@ def two_loss(outcome: Any, score: Any) -> float:
     return LOSS(outcome, np.c_[1 - score, score])
 
 
-def class_by_class(one: Callable[..., Any], part: Rows, own: Rows, test: Any) -> Any:
+def class_by_class(calibrate: Callable[..., Any], part: Rows, training: Rows, test: Any) -> Any:
     """Calibrate each class one-vs-rest and normalize. A row of zeros becomes uniform."""
     n_classes = test.shape[1]
     claims = [
-        one(part[0][:, k], (part[1] == k) * 1, own[0][:, k], (own[1] == k) * 1, test[:, k])
+        calibrate(
+            part[0][:, k], (part[1] == k) * 1, training[0][:, k], (training[1] == k) * 1, test[:, k]
+        )
         for k in range(n_classes)
     ]
     total = np.sum(claims, axis=0)[:, None]
@@ -341,7 +352,7 @@ METHODS: Methods = {
     "Isot": isotonic,
     "WidB": partial(binned, "uniform"),
     "TempS": temperature,
-    "Uncal": lambda part, own, test: test,
+    "Uncal": lambda part, training, test: test,
 }
 LIBRARY: Methods = {
     "DirL2, library": library_dirichlet,
@@ -387,8 +398,8 @@ def class_wise_p(y: Any, proba: Any, rng: Any) -> float:
     rows, upper = np.arange(len(y)), np.cumsum(proba, axis=1)[:, :-1]
 
     def error(labels: Any) -> float:
-        found = np.bincount(place[labels, rows], minlength=len(expected))
-        return float(np.abs(found - expected).sum())
+        observed = np.bincount(place[labels, rows], minlength=len(expected))
+        return float(np.abs(observed - expected).sum())
 
     drawn_errors = [error((rng.random((len(y), 1)) > upper).sum(axis=1)) for _ in range(RESAMPLES)]
     return (1 + float(np.sum(np.array(drawn_errors) >= error(y) - 1e-9))) / (1 + RESAMPLES)
@@ -405,14 +416,14 @@ def predicted(
     classifier: Any, X: Any, y: Any, Z: Any, seed: int, methods: Methods
 ) -> dict[str, Any]:
     """Return test predictions of every method, averaged over three inner folds."""
-    found: dict[str, list[Any]] = {name: [] for name in methods}
+    measures: dict[str, list[Any]] = {name: [] for name in methods}
     n_classes = int(y.max()) + 1
     for train, held in StratifiedKFold(3, shuffle=True, random_state=seed).split(X, y):
         model = clone(classifier).fit(X[train], y[train])
-        own, part, test = (whole(model, rows, n_classes) for rows in (X[train], X[held], Z))
+        training, part, test = (whole(model, rows, n_classes) for rows in (X[train], X[held], Z))
         for name, method in methods.items():
-            found[name].append(method((part, y[held]), (own, y[train]), test))
-    return {name: np.mean(probas, axis=0) for name, probas in found.items()}
+            measures[name].append(method((part, y[held]), (training, y[train]), test))
+    return {name: np.mean(probas, axis=0) for name, probas in measures.items()}
 
 
 def load_set(data: Path, name: str) -> Rows:
@@ -433,14 +444,14 @@ def measure(data: Path, case: str, *, quick: bool, methods: Methods | None = Non
     X, y = load_set(data, dataset)
     seed = int(repetition)
     folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(X, y)
-    judged = {one: MEASURES if one in LIBRARY else MEASURES | TESTS for one in methods}
-    found: dict[str, Any] = {one: {key: [] for key in judged[one]} for one in methods}
+    functions = {name: MEASURES if name in LIBRARY else MEASURES | TESTS for name in methods}
+    measures: dict[str, Any] = {name: {key: [] for key in functions[name]} for name in methods}
     for train, test in list(folds)[: 2 if quick else 5]:
-        made = predicted(CLASSIFIERS[name], X[train], y[train], X[test], seed, methods)
-        for method, proba in made.items():
-            for key, of in judged[method].items():
-                found[method][key].append(of(y[test], proba))
-    return found
+        probas = predicted(CLASSIFIERS[name], X[train], y[train], X[test], seed, methods)
+        for method, proba in probas.items():
+            for key, of in functions[method].items():
+                measures[method][key].append(of(y[test], proba))
+    return measures
 
 
 # Tables
@@ -631,9 +642,9 @@ def tables(results: Mapping[str, Measured]) -> list[Table]:
 def by_set(results: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
     """Merge the folds of all repetitions of a classifier on a data set."""
     out: dict[str, dict[str, Any]] = {}
-    for case, found in sorted(results.items()):
+    for case, measures in sorted(results.items()):
         kept = out.setdefault(case.rsplit("--", 1)[0], {})
-        for method, measured in found.items():
+        for method, measured in measures.items():
             if method != "cpu_seconds":
                 mine = kept.setdefault(method, {})
                 for key, values in measured.items():
@@ -643,7 +654,9 @@ def by_set(results: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
 
 def naive_bayes_table(results: Mapping[str, Measured]) -> Table:
     done = {
-        row: results[f"nbayes--{one}"] for one, row in SETS.items() if f"nbayes--{one}" in results
+        row: results[f"nbayes--{data}"]
+        for data, row in SETS.items()
+        if f"nbayes--{data}" in results
     }
     figures = [
         drawn(row, column, printed, done[row][column]["log-loss"], 2, n_published=25)
@@ -657,9 +670,9 @@ def naive_bayes_table(results: Mapping[str, Measured]) -> Table:
 def beta_note(done: Mapping[str, Measured]) -> str:
     """Compare the printed "Beta" with the beta calibration of the library."""
     pairs = {
-        row: [float(np.mean(found[name]["log-loss"])) for name in ("Beta", "Beta, library")]
-        for row, found in done.items()
-        if "Beta, library" in found
+        row: [float(np.mean(measures[name]["log-loss"])) for name in ("Beta", "Beta, library")]
+        for row, measures in done.items()
+        if "Beta, library" in measures
     }
     if not pairs:
         return ""
@@ -672,10 +685,10 @@ def beta_note(done: Mapping[str, Measured]) -> str:
 
 def example_table(results: Mapping[str, Measured], name: str) -> Table:
     case, printed = EXAMPLES[name]
-    found = results.get(case, {})
+    measures = results.get(case, {})
     figures = [
-        drawn(key, column, value, found[column][key], 2, n_published=25)
-        for key, row in (printed if found else {}).items()
+        drawn(key, column, value, measures[column][key], 2, n_published=25)
+        for key, row in (printed if measures else {}).items()
         for column, value in zip(COLUMNS, row, strict=True)
     ]
     return Table(name, TOLERANCE, figures)
@@ -690,10 +703,10 @@ def rows_of(results: Mapping[str, Measured], key: str, measure: str) -> dict[str
     """Return the data sets, mean ranks and standard errors of the classifiers of a table."""
     kept = {}
     for name in RANKS[key]:
-        found = [one for case, one in results.items() if case.startswith(f"{name}--")]
-        if len(found) >= ENOUGH_SETS:
-            ranked = mean_ranks(found, measure, SETS_OF_PAPER.get(name, len(SETS)))
-            kept[name] = len(found), *ranked
+        measures = [values for case, values in results.items() if case.startswith(f"{name}--")]
+        if len(measures) >= ENOUGH_SETS:
+            ranked = mean_ranks(measures, measure, SETS_OF_PAPER.get(name, len(SETS)))
+            kept[name] = len(measures), *ranked
     return kept
 
 
@@ -719,10 +732,10 @@ def other_readings(results: Mapping[str, Measured], key: str) -> list[str]:
     """Compare other definitions of a measure with a table of ranks."""
     readings = []
     for words, other in list(READINGS.get(key, {}).items())[1:]:
-        found = rows_of(results, key, other)
+        measures = rows_of(results, key, other)
         figures = [
             figure
-            for name, (_, *ranked) in found.items()
+            for name, (_, *ranked) in measures.items()
             for figure in rank_figures(name, RANKS[key][name], *ranked, 1)
         ]
         within = sum(figure.is_within for figure in figures)
@@ -745,23 +758,23 @@ def averaged(rows: Iterable[tuple[int, Any, Any]]) -> tuple[Any, Any]:
     return (share * ranks).sum(axis=0), np.sqrt(((share * errors) ** 2).sum(axis=0))
 
 
-def scores(found: Sequence[Measured], key: str, columns: Sequence[str] = COLUMNS) -> Any:
+def scores(measures: Sequence[Measured], key: str, columns: Sequence[str] = COLUMNS) -> Any:
     """Return means over folds, by case (rows) and method. Less is better."""
     sign = -1 if key in GREATER_IS_BETTER else 1
-    return sign * np.array([[np.mean(one[c][key]) for c in columns] for one in found])
+    return sign * np.array([[np.mean(case[c][key]) for c in columns] for case in measures])
 
 
-def mean_ranks(found: Sequence[Measured], key: str, n_sets: int) -> tuple[Any, Any]:
+def mean_ranks(measures: Sequence[Measured], key: str, n_sets: int) -> tuple[Any, Any]:
     """Return mean ranks over data sets, and standard errors of their difference from the paper."""
     sign = -1 if key in GREATER_IS_BETTER else 1
-    each = [sign * np.array([one[column][key] for column in COLUMNS]) for one in found]
+    each = [sign * np.array([case[column][key] for column in COLUMNS]) for case in measures]
     ranks = np.array([rankdata(values.mean(axis=1)) for values in each])
     ours = np.mean([values.shape[1] for values in each])
     first = np.array([values[:, :5] for values in each])
     by_one, by_two = apart(first, 1), apart(first, 2)
     power = float(np.clip(np.log2(max(by_one.sum(), EPS) / max(by_two.sum(), EPS)), 0, 1))
-    folds = by_two * ((2 / ours) ** power + (2 / FOLDS_OF_PAPER) ** power) / len(found)
-    sets = np.var(ranks, axis=0, ddof=1) * (1 / len(found) - 1 / n_sets)
+    folds = by_two * ((2 / ours) ** power + (2 / FOLDS_OF_PAPER) ** power) / len(measures)
+    sets = np.var(ranks, axis=0, ddof=1) * (1 / len(measures) - 1 / n_sets)
     return ranks.mean(axis=0), np.sqrt(folds + sets)
 
 
@@ -779,19 +792,19 @@ def apart(values: Any, n_folds: int) -> Any:
     return np.mean((ranks[first] - ranks[second]) ** 2, axis=(0, 1)) / 2
 
 
-def rank_notes(found: Sequence[Measured], key: str) -> list[str]:
+def rank_notes(measures: Sequence[Measured], key: str) -> list[str]:
     measure = measured_as(key)
-    test = friedman_test(scores(found, measure))
+    test = friedman_test(scores(measures, measure))
     published = f" (paper: p = {FRIEDMAN[key]})" if key in FRIEDMAN else ""
     notes = [
         f"Friedman test of all {test.n_datasets} cases: statistic {test.statistic:.1f}, "
         f"p = {test.p_value:.1e}{published}."
     ]
-    both = [one for one in found if all(measure in one.get(name, ()) for name in LIBRARY)]
+    both = [case for case in measures if all(measure in case.get(name, ()) for name in LIBRARY)]
     if both:
         theirs, library = (
-            friedman_test(scores(both, measure, [one.get(c, c) for c in COLUMNS])).average_ranks
-            for one in ({}, {name.split(",")[0]: name for name in LIBRARY})
+            friedman_test(scores(both, measure, [names.get(c, c) for c in COLUMNS])).average_ranks
+            for names in ({}, {name.split(",")[0]: name for name in LIBRARY})
         )
         pairs = zip(COLUMNS, theirs, library, strict=True)
         listed = ", ".join(f"{c} {a:.2f} / {b:.2f}" for c, a, b in pairs)

@@ -129,8 +129,8 @@ def dirichlet(proba: Any, y: Any, strength: float) -> Any:
 
 def two_class(score: Any, outcome: Any) -> Any:
     """Return a fitted function of the scores of one class."""
-    made = dirichlet(np.c_[1 - score, score], outcome, 0.0)
-    return lambda scores: made(np.c_[1 - scores, scores])[:, 1]
+    predict = dirichlet(np.c_[1 - score, score], outcome, 0.0)
+    return lambda scores: predict(np.c_[1 - scores, scores])[:, 1]
 
 
 def temperature(proba: Any, y: Any) -> float:

@@ -140,13 +140,13 @@ def minima(X: Any, y: Any, Z: Any) -> Mapping[str, Any]:
     """Return test predictions of the library's minima of the same objectives."""
     P, Q = softmax(X, axis=1), softmax(Z, axis=1)
     l2, odir, ms = (STRENGTHS[kind] for kind in STRENGTHS)
-    made = {
+    fits = {
         "Dir-L2": (DirichletCalibration(l2[0], penalty="l2", eps=EPS), P, Q, "proba"),
         "Dir-ODIR": (DirichletCalibration(*odir, eps=EPS), P, Q, "proba"),
         "MS-ODIR": (MatrixScaling(*ms), X, Z, "logits"),
     }
     out = {"VecS": VectorScaling(inputs="logits").fit(X, y).predict_proba(Z)}
-    for kind, (calibrator, fit_on, test_on, inputs) in made.items():
+    for kind, (calibrator, fit_on, test_on, inputs) in fits.items():
         fitted = CrossFitted(calibrator, cv=folds(len(y)), inputs=inputs).fit(fit_on, y)
         out[kind] = fitted.predict_proba(test_on)
     return out

@@ -138,15 +138,15 @@ def over_splits(
     P = P.astype(np.float64)
     P /= P.sum(axis=1, keepdims=True)
     calibrators = {name: methods(P.shape[1])[name] for name in names}
-    found: dict[str, Any] = {name: {key: [] for key in MEASURES} for name in calibrators}
+    measures: dict[str, Any] = {name: {key: [] for key in MEASURES} for name in calibrators}
     for seed in range(n_splits):
         order = np.random.default_rng(seed).permutation(len(y))
         fit, test = order[:CALIBRATION_ROWS], order[CALIBRATION_ROWS:]
         for name, calibrator in calibrators.items():
             proba = calibrated(calibrator, P[fit], y[fit], P[test])
             for key, of in MEASURES.items():
-                found[name][key].append(of(y[test], proba))
-    return found
+                measures[name][key].append(of(y[test], proba))
+    return measures
 
 
 MEASURES = {
