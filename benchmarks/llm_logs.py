@@ -89,7 +89,7 @@ def measure_reading(n_lines: int) -> dict[str, float]:
 
 
 def gains(path: Path, n_options: int, n_splits: int) -> list[float]:
-    """Mean reductions of the log-loss by temperature scaling and by the ensemble."""
+    """Return mean reductions of the log-loss by temperature scaling and by the ensemble."""
     from calibrant import AutoCalibration, OptionScores, TemperatureScaling, evaluate
 
     data, rows = np.load(path), []

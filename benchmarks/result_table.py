@@ -1,7 +1,7 @@
 """Results of a study in one CSV file: one row for each measured quantity of a case.
 
 The columns are ``case``, ``quantity`` (nested names, joined by " | ") and ``value`` (a number, a
-text or a list, as JSON). A case is appended when it is finished, so an interrupted run continues
+string or a list, as JSON). A case is appended when it is finished, so an interrupted run continues
 where it stopped, and several processes can share a file. If a case occurs twice, its later rows
 count.
 """
@@ -19,7 +19,7 @@ FIELDS = ("case", "quantity", "value")
 SEPARATOR = " | "
 
 Results = dict[str, dict[str, Any]]
-"""For each case, nested dictionaries of what was measured."""
+"""Nested dictionaries of results by case."""
 
 
 def read_results(path: Path) -> Results:

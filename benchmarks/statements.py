@@ -1,10 +1,11 @@
-"""Error rates that the documentation states, simulated: tests, intervals, bands, bounds, alarms.
+"""Simulate error rates that the documentation states.
 
     OMP_NUM_THREADS=1 python benchmarks/statements.py --output benchmarks/records/statements.md
     python benchmarks/statements.py --quick
 
-All models are calibrated unless a row says otherwise, so a rejection, a miss or an alarm is an
-error. One process, about ten minutes of one core.
+The statements are about tests, intervals, bands, bounds and alarms. All models are calibrated
+unless a row says otherwise, so a rejection, a miss or an alarm is an error. One process takes about
+ten minutes.
 """
 
 from __future__ import annotations

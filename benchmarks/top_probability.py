@@ -201,7 +201,7 @@ class Means(NamedTuple):
 
     @property
     def is_above(self) -> bool:
-        """Whether the excess is significant."""
+        """Return whether the excess is significant."""
         return self.over > 2 * self.spread
 
     @property

@@ -223,7 +223,7 @@ MEASURES = {
 
 
 def learn(X: Any, y: Any, Z: Any, truth: Any, *, is_calibrated: bool) -> list[list[float]]:
-    """Rows of labels asked for and measures, one after each chunk of a stream.
+    """Measure active learning after each chunk of a stream: requested labels and scores.
 
     A forest asks for the labels of rows whose entropy is above 0.5. The calibrated one keeps the
     first 200 labels of a chunk for its calibrator and learns from the others.
