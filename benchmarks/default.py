@@ -139,7 +139,7 @@ def load(name: str, folder: Path) -> tuple[Any, Any]:
 
 
 def drawn(case: Case, folder: Path) -> tuple[Any, Any, int]:
-    """Return rows in random order, training rows first, without classes that have no training rows."""
+    """Return rows in random order, training rows first, without classes that they lack."""
     X, labels = load(case.data, folder)
     y = np.unique(labels, return_inverse=True)[1]
     order = np.random.default_rng(case.seed).permutation(len(y))

@@ -3,9 +3,9 @@
     python benchmarks/groups.py [--data ../shared/data] [--draws 3]
 
 Real data: covertype, groups by soil type. Gradient boosting is trained with and without the soil
-types. The figure is the reduction of the log-loss of the test rows, in nats; higher is better.
+types. The figure is the reduction of the test log-loss in nats (higher is better).
 Simulated data: 20 groups of 30 to 1,500 rows, ten classes. The figures are the excess of the
-log-loss over that of the true probabilities, mean over groups and worst group; lower is better.
+log-loss over that of the true probabilities, mean over groups and worst group (lower is better).
 Results are kept in ``results/groups.csv`` after every draw and are not computed again.
 """
 

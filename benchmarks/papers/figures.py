@@ -211,8 +211,8 @@ def differences(measures: Any, key: str, title: str) -> CriticalDifferenceDispla
 
 DOUBT = "Mean of 1 \N{MINUS SIGN} confidence on correct predictions"
 ACTIVE_STYLES = {"as it is": ("not calibrated", BEFORE), "calibrated": ("calibrated", AFTER)}
-"""Label and style by the name of a model in the kept results."""
-CHUNK, FIRST, FOR_CALIBRATION, SHUFFLES, JUDGED = 1500, 1000, 200, 2, 4000
+"""Label and style by the name of a model in the stored results."""
+CHUNK, FIRST, FOR_CALIBRATION, SHUFFLES, N_TEST = 1500, 1000, 200, 2, 4000
 MEASURE_TITLES = ("Error rate", "ECE (100 bins)", "Mean confidence on errors", DOUBT)
 MEASURES = {
     "error": lambda y, p: 1 - accuracy(y, p),
@@ -225,8 +225,8 @@ MEASURES = {
 def learn(X: Any, y: Any, Z: Any, truth: Any, *, is_calibrated: bool) -> list[list[float]]:
     """Measure active learning after each chunk of a stream: requested labels and scores.
 
-    A forest asks for the labels of rows whose entropy is above 0.5. The calibrated one keeps the
-    first 200 labels of a chunk for its calibrator and learns from the others.
+    A forest requests the labels of rows whose entropy is above 0.5. The calibrated forest uses the
+    first 200 labels of a chunk for its calibrator and learns from the other labels.
     """
     known, kept = np.arange(FIRST), np.arange(0)
     steps = []
@@ -259,8 +259,8 @@ def active_learning(data: Path) -> Mapping[str, Any]:
             steps = learn(
                 X[order],
                 y[order],
-                Z[:JUDGED],
-                truth[:JUDGED],
+                Z[:N_TEST],
+                truth[:N_TEST],
                 is_calibrated=name == "calibrated",
             )
             runs.append(steps)

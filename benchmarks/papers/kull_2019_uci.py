@@ -752,7 +752,7 @@ def rank_figures(name: str, printed: Any, ours: Any, error: Any, digits: int) ->
 
 
 def averaged(rows: Iterable[tuple[int, Any, Any]]) -> tuple[Any, Any]:
-    """Return mean ranks of all cases with their standard error, from those of classifiers."""
+    """Return mean ranks of all cases and their standard errors from the ranks of classifiers."""
     counts, ranks, errors = (np.array(part) for part in zip(*rows, strict=True))
     share = (counts / counts.sum())[:, None]
     return (share * ranks).sum(axis=0), np.sqrt(((share * errors) ** 2).sum(axis=0))
