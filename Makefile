@@ -1,10 +1,10 @@
-# `make demo` and `make test` do all set-up: a virtual environment in $(VENV), the package, and what a target needs.
+# `make demo` and `make test` create a virtual environment in $(VENV) and install the package and the required tools.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
-# Small matrix products gain nothing from BLAS threads, and two test processes share the cores.
+# Small matrix products are not faster with BLAS threads, and two test processes share the cores.
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
-# Measuring coverage takes half as long again as the tests: `.ci/run` does, by COVERAGE="--cov --cov-report=term".
+# Coverage makes the tests 50% slower, so only `.ci/run` measures it with COVERAGE="--cov --cov-report=term".
 COVERAGE ?=
 
 .PHONY: demo test lint types layers unit slow docs bench clean
@@ -31,7 +31,7 @@ unit: $(VENV)/.installed-dev
 slow: $(VENV)/.installed-dev
 	$(TEST) -n 2 -m slow
 
-# The manual, to be opened as build/docs/index.html: warnings are errors, links are followed, nothing is fetched.
+# Build the manual in build/docs/index.html. Warnings are errors, links are checked, and nothing is downloaded.
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build --fresh-env -W --keep-going -q -d build/doctrees docs build/docs
 	$(BIN)/python tools/check_links.py build/docs

@@ -1,5 +1,6 @@
-"""Which modules are looked through for doctests: all whose packages are installed. Any other error
-at import is an error.
+"""Collect doctests from all modules whose optional packages are installed.
+
+Any other problem with an import is an error.
 """
 
 from __future__ import annotations

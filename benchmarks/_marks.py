@@ -1,4 +1,4 @@
-"""Tables of a page that a script measures: they stand between marks."""
+"""Write tables that a script measures into a page, between marks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from pathlib import Path
 
 
 def write_part(page: Path, name: str, lines: list[str]) -> None:
-    """Put a table between its marks."""
+    """Replace the text between the marks of a table."""
     text = page.read_text(encoding="utf-8")
     mark = f"<!-- measured: {name} -->"
     pattern = re.compile(rf"(?s){re.escape(mark)}.*?<!-- end of measured -->")
-    made = "\n".join([mark, "", *lines, "", "<!-- end of measured -->"])
+    block = "\n".join([mark, "", *lines, "", "<!-- end of measured -->"])
     if not pattern.search(text):
-        raise SystemExit(f"{page} has no place for {name}: {mark} and an end are expected")
-    page.write_text(pattern.sub(lambda _: made, text), encoding="utf-8")
+        raise SystemExit(
+            f"{page} has no marks for the table {name!r}. "
+            f"Add the lines {mark!r} and '<!-- end of measured -->'."
+        )
+    page.write_text(pattern.sub(lambda _: block, text), encoding="utf-8")

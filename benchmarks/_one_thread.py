@@ -1,7 +1,7 @@
-"""Imported before NumPy: one thread for BLAS, OpenMP and the package, so that CPU times compare.
+"""Set one thread for BLAS, OpenMP and the package, so that CPU times are comparable.
 
-``BENCHMARK_THREADS`` in the environment says otherwise: a number, or "default" for what a user gets
-who says nothing.
+Import this module before NumPy. The environment variable ``BENCHMARK_THREADS`` sets another number
+of threads. Its value "default" keeps the defaults of the libraries.
 """
 
 import os

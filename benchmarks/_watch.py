@@ -1,7 +1,7 @@
-"""Many simulated streams side by side, read by tests and detectors.
+"""Simulate many streams at once, each read by a test and by a detector.
 
-Networks have so few distinct rows that what the fixed members win is a table by row and label;
-learned members learn as they do in a monitor, those of all streams at once.
+The network files have few distinct rows, so a table by row and label holds the factors of the fixed
+members. Learned members are updated as in a monitor, for all streams at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from calibrant.monitoring._experts import Expert, ExpertState, as_u
 
 ALPHA = 0.05
 TOGETHER = 100
-"""Streams that are run side by side: what fits into the cache."""
+"""Number of streams that are simulated together. Their arrays fit into the cache."""
 
 
 def load(folder: Path, name: str) -> Any:
@@ -30,7 +30,7 @@ def load(folder: Path, name: str) -> Any:
 
 
 def draw(truth: Any, rng: Any) -> Any:
-    """Labels that follow probabilities."""
+    """Draw one label per row of probabilities."""
     y = (truth.cumsum(axis=1) < rng.random((len(truth), 1))).sum(axis=1)
     return y.clip(max=truth.shape[1] - 1)
 
@@ -45,8 +45,8 @@ def tilted(p: Any, log_tilt: Any) -> Any:
 
 @dataclass
 class Network:
-    """Forecasts of distinct rows, the members that watch them, and the table of their factors
-    (n, K, J).
+    """Predicted probabilities of distinct rows, the members that monitor them, and the table of
+    their factors (n, K, J).
     """
 
     proba: Any
@@ -73,13 +73,15 @@ class Network:
         return cls(proba, as_u(proba), members, _table(members, proba))
 
     def weight(self, families: list[int], *, alike: bool = False) -> Any:
-        """Weights of all members (J,) where only some families bet: as in a monitor, or with all
-        families alike, and the members of each.
+        """Return the weights (J,) of all members if only some families are used.
+
+        The weights are those of a monitor. With ``alike``, all families have the same total weight,
+        and so have the members of a family.
         """
         layout, out = self.members.layout, np.zeros(self.members.layout.n_members)
-        for own in map(layout.family, families):
-            weight = layout.weight[own]
-            out[own] = 1.0 / len(weight) if alike else weight
+        for columns in map(layout.family, families):
+            weight = layout.weight[columns]
+            out[columns] = 1.0 / len(weight) if alike else weight
         return out / out.sum()
 
 
@@ -88,15 +90,18 @@ def _table(members: Members, proba: Any) -> Any:
     parts = []
     for k in range(n_classes):
         y = np.full(n_rows, k)
-        own = [family.factors(proba, y).reshape(n_rows, -1) for family in members.families]
-        parts.append(np.concatenate(own, axis=1))
+        factors = [family.factors(proba, y).reshape(n_rows, -1) for family in members.families]
+        parts.append(np.concatenate(factors, axis=1))
     return np.stack(parts, axis=1)
 
 
 @dataclass(frozen=True)
 class LearnedStreams:
-    """One expert in every stream: ``theta`` (S, 1 + K) and ``information`` (S, 1 + K, 1 + K). The
-    same numbers as `calibrant.monitoring._experts` makes stream by stream, several times as fast.
+    """One learned member in every stream: ``theta`` (S, 1 + K) and ``information`` (S, 1 + K, 1 +
+    K).
+
+    The numbers equal those of `calibrant.monitoring._experts` for single streams. This class
+    computes them several times as fast.
     """
 
     expert: Expert
@@ -105,16 +110,18 @@ class LearnedStreams:
 
     @classmethod
     def start(cls, expert: Expert, n_streams: int, n_classes: int) -> LearnedStreams:
-        one = ExpertState.start(n_classes)
-        many = (np.repeat(part[None], n_streams, axis=0) for part in (one.theta, one.information))
-        return cls(expert, *many)
+        state = ExpertState.start(n_classes)
+        arrays = (state.theta, state.information)
+        return cls(expert, *(np.repeat(array[None], n_streams, axis=0) for array in arrays))
 
     def learn(self, u: Any, y: Any) -> tuple[Any, LearnedStreams]:
-        """What was said of labels (S, n) of rows (S, n, K), and the expert after them."""
+        """Return the predicted probabilities of the labels (S, n) of rows (S, n, K), and the
+        updated expert.
+        """
         q = softmax((self.theta[:, :1, None] * u + self.theta[:, None, 1:]).reshape(-1, u.shape[2]))
         q = q.reshape(u.shape)
-        said = np.take_along_axis(q, y[:, :, None], axis=2)[:, :, 0]
-        return said, self._after(q, u, y)
+        predicted = np.take_along_axis(q, y[:, :, None], axis=2)[:, :, 0]
+        return predicted, self._after(q, u, y)
 
     def _after(self, q: Any, u: Any, y: Any) -> LearnedStreams:
         n_rows, n_classes = u.shape[1:]
@@ -146,10 +153,10 @@ class LearnedStreams:
 
 @dataclass
 class Streams:
-    """Streams of one network, each read as a test and as a detector by several sets of weights.
+    """Streams of one network, each read as a test and as a detector with several sets of weights.
 
-    ``wealth`` (2, S, J) of the members in tests and detectors; what is below 1e-200 is taken as
-    lost. ``found`` (2, W, S) are the rows of the alarms.
+    ``wealth`` (2, S, J) belongs to the members in tests and detectors. Values below 1e-200 become
+    zero. ``alarms`` (2, W, S) has the row of each alarm, or infinity.
     """
 
     network: Network
@@ -157,7 +164,7 @@ class Streams:
     limit: Any
     rng: Any
     wealth: Any
-    found: Any
+    alarms: Any
     experts: list[LearnedStreams]
     n_rows: int = 0
 
@@ -170,31 +177,33 @@ class Streams:
         rng: Any,
         n_streams: int = TOGETHER,
     ) -> Streams:
-        """Limits of the test and of the detector."""
+        """Start streams. ``limits`` are the alarm limits of the test and of the detector."""
         wealth = np.zeros((2, n_streams, network.members.layout.n_members))
         wealth[0] = 1.0
-        found = np.full((2, len(weights), n_streams), np.inf)
+        alarms = np.full((2, len(weights), n_streams), np.inf)
         limit = np.array(limits)[:, None, None]
         n_classes = network.proba.shape[1]
         experts = [
             LearnedStreams.start(expert, n_streams, n_classes) for expert in network.members.experts
         ]
-        return cls(network, np.stack(weights, axis=1), limit, rng, wealth, found, experts)
+        return cls(network, np.stack(weights, axis=1), limit, rng, wealth, alarms, experts)
 
     def fork(self) -> Streams:
-        """The same past, and no alarms yet."""
-        found = np.full_like(self.found, np.inf)
-        return replace(self, found=found, wealth=self.wealth.copy(), experts=list(self.experts))
+        """Return streams with the same past and without alarms."""
+        alarms = np.full_like(self.alarms, np.inf)
+        return replace(self, alarms=alarms, wealth=self.wealth.copy(), experts=list(self.experts))
 
     def feed(self, truth: Any, n_rows: int, wanted: Any = np.s_[:]) -> Any:
-        """Rows whose labels follow ``truth`` (n, K), until there are so many or all ``wanted``
-        readings have rung; the rows of the alarms, counted from here.
+        """Read rows whose labels follow ``truth`` (n, K). Return the row of each alarm.
+
+        Reading ends after ``n_rows`` rows, or when all ``wanted`` readings have raised an alarm.
+        Rows are counted from the start of the call.
         """
         cumulative, before = truth.cumsum(axis=1), self.n_rows
         size = self.network.members.block_rows
-        while self.n_rows - before < n_rows and not np.isfinite(self.found[wanted]).all():
+        while self.n_rows - before < n_rows and not np.isfinite(self.alarms[wanted]).all():
             self._feed_block(cumulative, min(size, n_rows - (self.n_rows - before)))
-        return self.found - before
+        return self.alarms - before
 
     def _feed_block(self, cumulative: Any, size: int) -> None:
         n_streams = self.wealth.shape[1]
@@ -217,13 +226,13 @@ class Streams:
         self.wealth[1] += 1.0
         self.wealth *= factors
         mixed = (self.wealth @ self.weight).transpose(0, 2, 1)
-        rung = (mixed >= self.limit) & np.isinf(self.found)
-        if rung.any():
-            self.found[rung] = self.n_rows
+        is_alarm = (mixed >= self.limit) & np.isinf(self.alarms)
+        if is_alarm.any():
+            self.alarms[is_alarm] = self.n_rows
 
     def _learn(self, index: Any, y: Any, factors: Any) -> None:
         u, deployed = self.network.logs[index.T], self.network.proba[index, y]
         first = factors.shape[2] - len(self.experts)
         for column, expert in enumerate(self.experts, start=first):
-            said, self.experts[column - first] = expert.learn(u, y.T)
-            factors[:, :, column] = said.T / np.maximum(deployed, EPS)
+            predicted, self.experts[column - first] = expert.learn(u, y.T)
+            factors[:, :, column] = predicted.T / np.maximum(deployed, EPS)

@@ -1,12 +1,11 @@
-"""The command line on large Parquet files: seconds and memory of whole processes, start of Python
-included.
+"""Measure time and memory of the command line on large Parquet files.
 
-    python benchmarks/cli.py                   1,000,000 x 10 rows: evaluate, and apply of a
-    temperature python benchmarks/cli.py --rows 10000000   the same for more rows: memory must not
-    grow with them
+    python benchmarks/cli.py                      # 1,000,000 x 10 rows
+    python benchmarks/cli.py --rows 10_000_000    # more rows; memory must not grow
 
-Memory is the largest resident set of the process as the system counted it. The target is under 5 s
-and under 1 GB for `evaluate` of 1,000,000 x 10 rows on two cores.
+The script runs `evaluate`, and `apply` with a fitted temperature. Times include the start of
+Python. Memory is the largest resident set of the process. The target for `evaluate` of 1,000,000 x
+10 rows is less than 5 s and less than 1 GB on two cores.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ BLOCK = 250_000
 
 
 def write_predictions(path: Path, n_rows: int, n_classes: int) -> None:
-    """Overconfident predictions, written block by block."""
+    """Write overconfident predictions block by block."""
     rng = np.random.default_rng(0)
     writer = None
     for start in range(0, n_rows, BLOCK):
@@ -42,7 +41,7 @@ def write_predictions(path: Path, n_rows: int, n_classes: int) -> None:
 
 
 def measured(*arguments: str) -> tuple[float, float, float]:
-    """Seconds, seconds of processor time and largest memory (MB) of a command."""
+    """Run a command. Return its seconds, CPU seconds and peak memory in MB."""
     start = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "calibrant.cli", *arguments], stdout=subprocess.DEVNULL
@@ -77,10 +76,7 @@ def main() -> None:
             "apply": ["apply", model, data, "-o", out],
         }.items():
             seconds, busy, megabytes = measured(*arguments, "-q")
-            print(
-                f"{name:<10} {seconds:6.2f} s   {busy:6.2f} s of processor time   {megabytes:7.0f} "
-                f"MB"
-            )
+            print(f"{name:<10} {seconds:6.2f} s   {busy:6.2f} s of CPU time   {megabytes:7.0f} MB")
 
 
 if __name__ == "__main__":

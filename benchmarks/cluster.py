@@ -1,16 +1,15 @@
-"""Fits and metrics on a cluster of processes: equal to those in memory, in little memory, and after
-the death of a worker.
+"""Compare fits and metrics on a dask cluster with results in memory.
 
-Logits are written to files, a chunk each, and read by the workers; a process of its own makes the
-results in memory that those of the cluster are held against. Memory is the peak of the resident set
-(VmHWM) above what it was when the process was idle with all libraries imported and a small fit
-done. Exit code 1 where a bar is not met.
+Workers read the logits from files, one per chunk. A separate process computes the reference results
+in memory. Memory is the growth of the peak resident set (VmHWM) over an idle process that has
+imported all libraries and made a small fit. The script ends with exit code 1 if a limit is
+exceeded.
 
     python benchmarks/cluster.py                    2,000,000 x 10 in float32, 40 chunks, 80 MB
-    python benchmarks/cluster.py --rows 40_000      a small version
+    python benchmarks/cluster.py --rows 40_000      a small run
     python benchmarks/cluster.py --write benchmarks/records/cluster.md
-    python benchmarks/cluster.py --parts failures   a dead worker, a poisoned row, no worker left
-    python benchmarks/cluster.py --parts scaling    two workers against one, where the time goes
+    python benchmarks/cluster.py --parts failures   a dead worker, a row with NaN, no worker left
+    python benchmarks/cluster.py --parts scaling    time of two workers compared with one
 """
 
 from __future__ import annotations
@@ -60,20 +59,21 @@ from calibrant._data.read import as_chunked
 from calibrant._kernels.blocks import add_results
 
 N_CLASSES, N_CHUNKS = 10, 40
-BAR, MEAN_BAR = 1e-8, 1e-3
+LIMIT, MEAN_LIMIT = 1e-8, 1e-3
 """Limit of the largest difference if a result is computed from sums, and of the mean difference if
 it is computed from cells of scores or is the automatic choice. The last step of the automatic
 choice splits held-out rows into five groups: by number if the rows are chunked, by content if they
 are in memory."""
 BYTES = 4
-"""Of a score."""
+"""Bytes per score."""
 
 ENOUGH_ROWS = 1_000_000
-"""Below, a third of the data is less than what an idle process moves by: its peak is a note."""
+"""With fewer rows, a third of the data is less than the memory by which an idle process varies, so
+the limit does not apply."""
 
 BINS = 150
-"""Of top-label binning: a row that lies on the other side of an edge changes one by their number
-over that of all rows."""
+"""Number of bins of top-label binning. A row that moves across an edge changes the mean of a bin of
+n_rows / BINS rows by about BINS / n_rows."""
 
 METRICS, AUTOMATIC = "metrics", "automatic choice of temperature and structured vector"
 SUM_METRICS = (
@@ -87,8 +87,9 @@ MEMBERS = {
 
 
 class Table(NamedTuple):
-    """What was measured: rows of cells, of which the last says whether a bar was met, or nothing
-    where there is none.
+    """A table of measurements.
+
+    The last cell of a row is "yes" or "no" if the row has a limit, and another text if not.
     """
 
     name: str
@@ -105,25 +106,28 @@ class Table(NamedTuple):
         return all(cells[-1] != "no" for cells in self.rows)
 
 
-def said(is_met: bool) -> str:
+def yes_no(is_met: bool) -> str:
     return "yes" if is_met else "no"
 
 
 class Result(NamedTuple):
-    """Predictions of a map, or the value of a metric, with passes over the data and seconds."""
+    """Predictions of a calibrator or the value of a metric, with the passes and the seconds."""
 
     values: Any
     passes: int | None = None
     seconds: float | None = None
 
 
-# ---------------------------------------------------------------- what is fitted, and to what
+# ---------------------------------------------------------------- calibrators and data
 
 
 def calibrators(n_rows: int, *, in_memory: bool) -> dict[str, Any]:
-    """What is fitted: sums, and what is summarised by cells."""
+    """Return the calibrators to fit.
+
+    Most are computed from sums over rows. Those marked "cells" use counts of cells of scores.
+    """
     folds: Any = 5
-    if in_memory:  # the folds that chunked rows are assigned to
+    if in_memory:  # the folds to which chunked rows are assigned
         is_large = n_rows * N_CLASSES >= 2**21
         fold = np.arange(n_rows) % (max(5, -(-n_rows // MOST_HELD_OUT)) if is_large else 5)
         evaluated = range(1 if is_large else 5)
@@ -143,7 +147,7 @@ def calibrators(n_rows: int, *, in_memory: bool) -> dict[str, Any]:
         ),
         "class-wise histogram binning, equal width": MulticlassToBinary(equal_width, **class_wise),
         AUTOMATIC: AutoCalibration(MEMBERS, cv=folds),
-        "top-label histogram binning, equal mass (cells)": MulticlassToBinary(
+        "top-label histogram binning, quantile bins (cells)": MulticlassToBinary(
             HistogramBinning(n_bins=15)
         ),
         "class-wise isotonic regression (cells)": MulticlassToBinary(
@@ -153,13 +157,13 @@ def calibrators(n_rows: int, *, in_memory: bool) -> dict[str, Any]:
 
 
 def chosen(n_rows: int, only: list[str], *, in_memory: bool) -> dict[str, Any]:
-    """What is compared: everything, or what is named."""
-    made = {**calibrators(n_rows, in_memory=in_memory), METRICS: None}
-    return {name: one for name, one in made.items() if not only or name in only}
+    """Return the calibrators and the metrics, or those that ``only`` names."""
+    results = {**calibrators(n_rows, in_memory=in_memory), METRICS: None}
+    return {name: item for name, item in results.items() if not only or name in only}
 
 
 def write_chunks(folder: Path, n_rows: int) -> None:
-    """Overconfident logits, some classes more so than others, and labels."""
+    """Write labels and overconfident logits. The overconfidence differs between classes."""
     size = n_rows // N_CHUNKS
     for k in range(N_CHUNKS):
         rng = np.random.default_rng(k)
@@ -171,7 +175,7 @@ def write_chunks(folder: Path, n_rows: int) -> None:
 
 
 def read_chunks(folder: Path, n_rows: int) -> tuple[Any, Any]:
-    """dask arrays whose chunks are files."""
+    """Return dask arrays whose chunks are files."""
     rows = ((n_rows // N_CHUNKS,) * N_CHUNKS,)
     return (
         da.map_blocks(load, folder, "logits", chunks=(*rows, (N_CLASSES,)), dtype=np.float32),
@@ -180,54 +184,54 @@ def read_chunks(folder: Path, n_rows: int) -> tuple[Any, Any]:
 
 
 def load(folder: Path, name: str, block_id: tuple[int, ...] = (0,)) -> np.ndarray:
-    """A chunk of a file."""
+    """Load a chunk of an array."""
     return np.load(folder / f"{name}-{block_id[0]}.npy")
 
 
 def new_rows() -> np.ndarray:
-    """Rows that every fitted map predicts."""
+    """Return new rows that every fitted calibrator predicts."""
     return 2 * np.random.default_rng(99).normal(size=(2000, N_CLASSES))
 
 
-def results(X: Any, y: Any, made_here: dict[str, Any]) -> Iterator[tuple[str, Result]]:
-    """Predictions of every map, and every metric."""
-    for name, made in made_here.items():
+def results(X: Any, y: Any, items: dict[str, Any]) -> Iterator[tuple[str, Result]]:
+    """Yield the predictions of every calibrator, and every metric."""
+    for name, calibrator in items.items():
         if name == METRICS:
             yield from metrics_of(X, y)
             continue
         start = time.perf_counter()
-        fitted = made.set_params(inputs="logits").fit(X, y)
+        fitted = calibrator.set_params(inputs="logits").fit(X, y)
         seconds, passes = time.perf_counter() - start, getattr(fitted, "n_passes_", None)
         print(f"  {name}: {passes} passes, {seconds:.1f} s", file=sys.stderr, flush=True)
         yield name, Result(fitted.predict_proba(new_rows()), passes, seconds)
 
 
 def metrics_of(X: Any, y: Any) -> Iterator[tuple[str, Result]]:
-    """The evaluation, and a binned error that needs ranks."""
+    """Yield the metrics of `evaluate`, and two binned errors that need ranks."""
     start = time.perf_counter()
-    found = evaluate(y, X, inputs="logits").to_dict()
+    measured = evaluate(y, X, inputs="logits").to_dict()
     print(f"  {METRICS}: {time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
-    yield from ((name, Result(found[name], 1)) for name in SUM_METRICS)
-    yield "KS error (cells)", Result(found["ks"], 2)
-    equal_mass = metrics.expected_calibration_error(y, X, inputs="logits", strategy="quantile")
-    yield "ECE of equal mass (cells)", Result(equal_mass, 2)
+    yield from ((name, Result(measured[name], 1)) for name in SUM_METRICS)
+    yield "KS error (cells)", Result(measured["ks"], 2)
+    quantile_ece = metrics.expected_calibration_error(y, X, inputs="logits", strategy="quantile")
+    yield "ECE with quantile bins (cells)", Result(quantile_ece, 2)
 
 
 def make_reference(folder: Path, n_rows: int, only: list[str]) -> None:
-    """The results of all rows in memory, by a process of its own, into a file; those that are
-    there already are not made again.
+    """Compute the results of all rows in memory and store them in a file. Stored results are not
+    computed again.
     """
     known = read_reference(folder)
     wanted = chosen(n_rows, only, in_memory=True)
     missing = {
-        name: made
-        for name, made in wanted.items()
+        name: calibrator
+        for name, calibrator in wanted.items()
         if (SUM_METRICS[0] if name == METRICS else name) not in known
     }
     X = np.concatenate([np.load(folder / f"logits-{k}.npy") for k in range(N_CHUNKS)])
     y = np.concatenate([np.load(folder / f"labels-{k}.npy") for k in range(N_CHUNKS)])
-    for name, found in results(X, y.astype(np.intp), missing):
-        known[name] = found.values
+    for name, measured in results(X, y.astype(np.intp), missing):
+        known[name] = measured.values
         np.savez(folder / "reference.npz", **known)
 
 
@@ -244,7 +248,7 @@ def read_reference(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def cluster(n_workers: int) -> Iterator[tuple[LocalCluster, Client]]:
-    """Processes of one thread each, in which everything is imported."""
+    """Start worker processes with one thread each and all imports done."""
     with (
         LocalCluster(
             n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
@@ -260,16 +264,16 @@ def pids(client: Client) -> list[int]:
 
 
 def warm_up() -> None:
-    """What any fit imports."""
+    """Make small fits and an evaluation, so that all imports are done."""
     X = np.random.default_rng(0).random((3000, N_CLASSES))
     y = np.arange(3000) % N_CLASSES
-    for made in (StructuredScaling("matrix"), MulticlassToBinary(HistogramBinning(n_bins=3))):
-        made.set_params(inputs="logits").fit(X, y)
+    for calibrator in (StructuredScaling("matrix"), MulticlassToBinary(HistogramBinning(n_bins=3))):
+        calibrator.set_params(inputs="logits").fit(X, y)
     evaluate(y, X, inputs="logits")
 
 
 def peak(pid: int, *, reset: bool = False) -> float:
-    """MB of the largest resident set since it was last reset."""
+    """Return the largest resident set since the last reset in MB."""
     if reset:
         Path(f"/proc/{pid}/clear_refs").write_text("5")
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -280,60 +284,64 @@ def peak(pid: int, *, reset: bool = False) -> float:
 
 
 def report_equality(folder: Path, n_rows: int, only: list[str]) -> Iterator[Table]:
-    """Results of the cluster beside those in memory, and the memory of its processes; each has a
-    cluster of its own, so that what dask keeps of one is not counted at the next.
+    """Compare results of the cluster with those in memory, and measure the memory of its processes.
+
+    Each result has its own cluster, so memory that dask keeps for one result is not counted for the
+    next.
     """
     command = [sys.executable, __file__, "--rows", str(n_rows), "--reference", str(folder)]
     subprocess.run([*command, "--only", *only], check=True)
     warm_up()
-    found: dict[str, Result] = {}
+    measured: dict[str, Result] = {}
     grown: dict[str, list[float]] = {}
-    for name, made in chosen(n_rows, only, in_memory=False).items():
-        own, grown[name] = watched_results(folder, n_rows, {name: made})
-        found |= own
-    yield equality_table(read_reference(folder), found, n_rows)
+    for name, calibrator in chosen(n_rows, only, in_memory=False).items():
+        result, grown[name] = watched_results(folder, n_rows, {name: calibrator})
+        measured |= result
+    yield equality_table(read_reference(folder), measured, n_rows)
     yield memory_table(grown, n_rows)
 
 
 def watched_results(
-    folder: Path, n_rows: int, made: dict[str, Any]
+    folder: Path, n_rows: int, calibrator: dict[str, Any]
 ) -> tuple[dict[str, Result], list[float]]:
-    """Results, and by how many MB the client and two workers grew."""
+    """Return the results, and the memory growth of the client and of two workers in MB."""
     with cluster(2) as (_, client):
         X, y = read_chunks(folder, n_rows)
-        # The same on few rows first, so that imports are not counted.
-        list(results(X[:4000].rechunk((100, -1)), y[:4000], copy.deepcopy(made)))
-        who = [os.getpid(), *pids(client)]
-        idle = [peak(pid, reset=True) for pid in who]
-        found = dict(results(X, y, made))
-        return found, [peak(pid) - before for pid, before in zip(who, idle, strict=True)]
+        # A run with a few rows comes first, so that imports are not counted.
+        list(results(X[:4000].rechunk((100, -1)), y[:4000], copy.deepcopy(calibrator)))
+        process_ids = [os.getpid(), *pids(client)]
+        idle = [peak(pid, reset=True) for pid in process_ids]
+        measured = dict(results(X, y, calibrator))
+        return measured, [peak(pid) - before for pid, before in zip(process_ids, idle, strict=True)]
 
 
-def equality_table(reference: dict[str, Any], found: dict[str, Result], n_rows: int) -> Table:
+def equality_table(reference: dict[str, Any], measured: dict[str, Result], n_rows: int) -> Table:
     header = ["result", "passes", "seconds", "difference", "at most", "met"]
     rows = []
-    for name, own in found.items():
+    for name, result in measured.items():
         is_cells = "cells" in name
-        away = np.abs(own.values - reference[name])
-        # Rows next to an edge of a cell, and the weight of a member that neither helps nor harms,
-        # change some predictions by more than the others. The mean is shown for these.
+        away = np.abs(result.values - reference[name])
+        # Rows next to the edge of a cell, and a weight that hardly changes the loss, change some
+        # predictions much more than others. The mean difference is compared for these results.
         is_mean = is_cells or name == AUTOMATIC
         difference = float(away.mean() if is_mean else away.max())
-        bar = max(MEAN_BAR, BINS / n_rows) if is_mean else BAR
-        shown = ["" if own.passes is None else str(own.passes)]
-        shown += ["" if own.seconds is None else f"{own.seconds:.1f}"]
-        rows.append([name, *shown, f"{difference:.0e}", f"{bar:.0e}", said(difference <= bar)])
+        limit = max(MEAN_LIMIT, BINS / n_rows) if is_mean else LIMIT
+        shown = ["" if result.passes is None else str(result.passes)]
+        shown += ["" if result.seconds is None else f"{result.seconds:.1f}"]
+        rows.append(
+            [name, *shown, f"{difference:.0e}", f"{limit:.0e}", yes_no(difference <= limit)]
+        )
     return Table("cluster equality", header, rows)
 
 
 def memory_table(grown: dict[str, list[float]], n_rows: int) -> Table:
-    """Peaks above what was idle; a third of the data is the bar where that is much."""
+    """Return the peaks above idle memory. For enough rows, the limit is a third of the data."""
     third = n_rows * N_CLASSES * BYTES / 1e6 / 3
     header = ["MB above idle", "client", "worker 1", "worker 2", "a third of the data", "met"]
     rows = []
     for name, more in grown.items():
-        is_met = said(max(more) < third) if n_rows >= ENOUGH_ROWS else "a note: too few rows"
-        rows.append([name, *(f"{one:.1f}" for one in more), f"{third:.1f}", is_met])
+        is_met = yes_no(max(more) < third) if n_rows >= ENOUGH_ROWS else "a note: too few rows"
+        rows.append([name, *(f"{megabytes:.1f}" for megabytes in more), f"{third:.1f}", is_met])
     return Table("cluster memory", header, rows)
 
 
@@ -341,7 +349,7 @@ def memory_table(grown: dict[str, list[float]], n_rows: int) -> Table:
 
 
 def report_failures(folder: Path, n_rows: int, _: list[str]) -> Iterator[Table]:
-    """What happens where something fails, in the life of one cluster."""
+    """Report the result if a worker dies, a row has NaN, or all workers leave one cluster."""
     with cluster(2) as (processes, client):
         X, y = read_chunks(folder, n_rows)
         start = time.perf_counter()
@@ -356,12 +364,12 @@ def report_failures(folder: Path, n_rows: int, _: list[str]) -> Iterator[Table]:
 
 
 def fit_rows(X: Any, y: Any) -> np.ndarray:
-    """Predictions of a map that takes several passes."""
+    """Return the predictions of a calibrator whose fit takes several passes."""
     return StructuredScaling("vector", inputs="logits").fit(X, y).predict_proba(new_rows())
 
 
 def kill_one(client: Client, X: Any, y: Any, whole: np.ndarray, seconds: float) -> list[str]:
-    """A worker is killed in the middle of a fit."""
+    """Kill a worker in the middle of a fit."""
     before = pids(client)
     timer = threading.Timer(seconds, os.kill, (before[0], signal.SIGKILL))
     timer.start()
@@ -371,33 +379,33 @@ def kill_one(client: Client, X: Any, y: Any, whole: np.ndarray, seconds: float) 
     is_other = was_during and pids(client) != before
     return [
         f"a worker of two killed (SIGKILL) {seconds:.1f} s into a fit",
-        f"difference {difference:.0e}" if is_other else "it was not killed during the fit",
-        f"{BAR:.0e}",
-        said(is_other and bool(difference <= BAR)),
+        f"difference {difference:.0e}" if is_other else "no worker was killed during the fit",
+        f"{LIMIT:.0e}",
+        yes_no(is_other and bool(difference <= LIMIT)),
     ]
 
 
 def report_poison(folder: Path, n_rows: int) -> list[str]:
-    """NaN in one row is reported with its number."""
+    """Check that the error message names the row with NaN."""
     row = 1_234_567 * n_rows // 2_000_000
     with tempfile.TemporaryDirectory() as name:
         poison(folder, Path(name), row, n_rows // N_CHUNKS)
         try:
             TemperatureScaling(inputs="logits").fit(*read_chunks(Path(name), n_rows))
-            heard = "nothing"
+            message = "nothing"
         except ValueError as error:
-            heard = str(error)
-    is_named = f"Row {row} of the logits" in heard
+            message = str(error)
+    is_named = f"Row {row} of the logits" in message
     return [
         f"NaN in row {row:,}",
-        f'"{heard.split(" is ")[0]} ..."',
+        f'"{message.split(" is ")[0]} ..."',
         "names the row",
-        said(is_named),
+        yes_no(is_named),
     ]
 
 
 def poison(folder: Path, other: Path, row: int, n_rows: int) -> None:
-    """The same chunks in another folder, and NaN in one of them."""
+    """Link the chunks in another folder, and replace one of them by a chunk with NaN."""
     for path in folder.glob("*-*.npy"):
         (other / path.name).symlink_to(path.resolve())
     k, place = divmod(row, n_rows)
@@ -408,24 +416,29 @@ def poison(folder: Path, other: Path, row: int, n_rows: int) -> None:
 
 
 def report_alone(processes: LocalCluster, X: Any, y: Any, seconds: float) -> list[str]:
-    """All workers leave in the middle of a fit."""
+    """Remove all workers in the middle of a fit."""
     timer = threading.Timer(seconds, processes.scale, (0,))
     timer.start()
     try:
         fit_rows(X, y)
-        heard = "nothing"
+        message = "nothing"
     except RuntimeError as error:
-        heard = str(error)
+        message = str(error)
     timer.join()
-    what = f"all workers gone {seconds:.1f} s into a fit"
-    return [what, f'"{heard}"', "says so", said("workers of the dask cluster are gone" in heard)]
+    case = f"all workers gone {seconds:.1f} s into a fit"
+    return [
+        case,
+        f'"{message}"',
+        "says so",
+        yes_no("workers of the dask cluster are gone" in message),
+    ]
 
 
 # ---------------------------------------------------------------- scaling
 
 
 class TimedScores(ChunkedScores):
-    """Chunked scores that measure how long our functions and whole passes take."""
+    """Chunked scores that measure the time of our functions and of whole passes."""
 
     def __init__(self, X: Any) -> None:
         self.scores = as_chunked(X)
@@ -473,18 +486,18 @@ def _add_timed(add: Any, a: Any, b: Any) -> Any:
 
 
 def report_scaling(folder: Path, n_rows: int, _: list[str]) -> Iterator[Table]:
-    """Two workers against one."""
+    """Compare the time of two workers with that of one."""
     header = ["fit", "workers", "seconds", "in our code", "reading, dask, waiting", "speed-up"]
     rows, first = [], {}
     for n_workers in (1, 2):
         with cluster(n_workers):
             X, y = read_chunks(folder, n_rows)
-            for name, made in (
+            for name, calibrator in (
                 ("temperature", TemperatureScaling()),
                 ("matrix", MatrixScaling(1e-3)),
             ):
                 scores = TimedScores(X)
-                made.set_params(inputs="logits").fit(scores, y)
+                calibrator.set_params(inputs="logits").fit(scores, y)
                 seconds = scores.pass_seconds
                 share = scores.function_seconds / (n_workers * seconds)
                 ratio = f"{first.setdefault(name, seconds) / seconds:.2f}"
@@ -500,7 +513,7 @@ PARTS = {"equality": report_equality, "failures": report_failures, "scaling": re
 
 
 def run(tables: Iterable[Table], page: Path | None) -> bool:
-    """Print tables, write them, and say whether all bars are met."""
+    """Print the tables and write them into the page. Return whether all limits hold."""
     is_met = True
     for table in tables:
         print("\n".join(["", *table.lines]), flush=True)
@@ -514,9 +527,13 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--only", nargs="*", default=[], help="names of results, or metrics")
-    parser.add_argument("--folder", type=Path, help="of the data, to be used again")
-    parser.add_argument("--write", type=Path, help="a page with marks that gets the tables")
+    parser.add_argument(
+        "--only", nargs="*", default=[], help='names of results to compute, or "metrics"'
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="folder of the data, which is kept for the next run"
+    )
+    parser.add_argument("--write", type=Path, help="page with marks, to write the tables into")
     parser.add_argument("--reference", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -537,7 +554,8 @@ def main() -> int:
             run(PARTS[part](folder, options.rows, options.only), options.write)
             for part in options.parts
         ]
-    print(f"\n{'all' if all(met) else 'NOT all'} bars met, {time.perf_counter() - start:.0f} s")
+    verdict = "All limits hold." if all(met) else "NOT all limits hold."
+    print(f"\n{verdict} {time.perf_counter() - start:.0f} s")
     return 0 if all(met) else 1
 
 

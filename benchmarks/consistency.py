@@ -1,8 +1,8 @@
-"""Consistency test: 10,000 resamples of binned errors at n = 10,000, CPU seconds and memory above
-the input.
+"""Measure CPU time and memory of a consistency test with 10,000 resamples at n = 10,000.
 
-Run with ``python benchmarks/consistency.py``. The bars of the default install (NumPy only) are 5 s
-for cw-ECE with 10 classes, 15 s with 100, and 200 MB.
+Run ``python benchmarks/consistency.py``. Memory is what the test needs in addition to its input.
+The limits of the default installation (NumPy only) are 5 s for cw-ECE with 10 classes, 15 s with
+100 classes, and 200 MB.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ CASES = [
     ("tl_ece", 100, 15.0),
 ]
 N_ROWS = 10_000
-MEMORY_BAR = 200.0
+MEMORY_LIMIT = 200.0
 
 
 def peak_memory() -> float:
-    """Largest memory of this process so far, MB."""
+    """Return the largest memory of this process so far in MB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def measure(metric: str, n_classes: int) -> tuple[float, float]:
-    """CPU seconds and MB above the input of one test; memory is a peak, so every case has a process
-    of its own."""
+    """Return the CPU seconds of a test and its memory above the input in MB. Each case has its own
+    process, because peak memory never decreases.
+    """
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(n_classes), N_ROWS)
     y = draw_labels(proba, rng=rng)
@@ -49,16 +50,16 @@ def measure(metric: str, n_classes: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    print(f"{'metric':<10}{'classes':>8}{'CPU s':>8}{'bar':>6}{'MB':>7}{'bar':>6}")
+    print(f"{'metric':<10}{'classes':>8}{'CPU s':>8}{'limit':>6}{'MB':>7}{'limit':>6}")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    for metric, n_classes, bar in CASES:
+    for metric, n_classes, limit in CASES:
         command = [sys.executable, __file__, "--case", metric, str(n_classes)]
         out = subprocess.run(
             command, capture_output=True, text=True, check=True, env=environment
         ).stdout
         seconds, memory = map(float, out.split())
         print(
-            f"{metric:<10}{n_classes:>8}{seconds:>8.2f}{bar:>6.0f}{memory:>7.1f}{MEMORY_BAR:>6.0f}"
+            f"{metric:<10}{n_classes:>8}{seconds:>8.2f}{limit:>6.0f}{memory:>7.1f}{MEMORY_LIMIT:>6.0f}"
         )
 
 

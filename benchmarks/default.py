@@ -49,7 +49,7 @@ from calibrant.metrics import expected_calibration_error, log_loss
 
 MOST_TRAINED, MOST_TESTED, N_FOLDS = 1200, 4000, 5
 MANY_TESTED = 2000
-"""Test rows from which the gap of a single data set is judged."""
+"""Number of test rows from which the gap of a single data set is evaluated."""
 
 OURS, SINGLE, AVERAGED, RAW = "default", "one fit", "average of calibrated fits", "uncalibrated"
 RIVALS = {
@@ -87,7 +87,7 @@ class Case(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """How well a method predicts the test rows of a case."""
+    """Test scores of a method in a case."""
 
     loss: float
     """Mean log-loss."""
@@ -99,7 +99,7 @@ class Scores(NamedTuple):
     """Debiased root-mean-square calibration error of the confidence, 15 quantile bins."""
 
     excess: float
-    """Log-loss minus that after one temperature fitted on the test rows."""
+    """Log-loss minus the log-loss after a temperature fitted on the test rows."""
 
     n_tested: float
 
@@ -139,7 +139,7 @@ def load(name: str, folder: Path) -> tuple[Any, Any]:
 
 
 def drawn(case: Case, folder: Path) -> tuple[Any, Any, int]:
-    """Rows in the order of the seed, those to train on first, of classes that occur there."""
+    """Return rows in random order, training rows first, without classes that they lack."""
     X, labels = load(case.data, folder)
     y = np.unique(labels, return_inverse=True)[1]
     order = np.random.default_rng(case.seed).permutation(len(y))
@@ -174,7 +174,7 @@ def _all_columns(fitted: Any, values: Any, y: Any, missing: float) -> Any:
 
 
 class Replayed(ClassifierMixin, BaseEstimator):
-    """A classifier whose fits are known already: the rows of X are numbers of rows."""
+    """A classifier that returns stored fits. The rows of X are indices of rows."""
 
     def __init__(self, tables: Any = None) -> None:
         self.tables = tables
@@ -238,7 +238,7 @@ def _two_columns(scores: Any) -> Any:
 
 
 def forecasts(fits: Fits) -> dict[str, Any]:
-    """Probabilities of the test rows by every method; a method that fails predicts uniformly."""
+    """Return test probabilities of every method. A method that fails predicts uniformly."""
     n_train, y, folds = fits.n_train, fits.y, fits.folds
     X = np.arange(len(y), dtype=float)[:, None]
     whole, decision = fits.tables[_key(np.arange(n_train))]
@@ -261,7 +261,7 @@ def forecasts(fits: Fits) -> dict[str, Any]:
 
 
 def scores_of(fits: Fits) -> dict[str, Scores]:
-    """Scores of every method on the test rows."""
+    """Return the scores of every method on the test rows."""
     truth = fits.y[fits.n_train :]
     return {name: _score(truth, _rows(proba)) for name, proba in forecasts(fits).items()}
 
@@ -326,7 +326,7 @@ def _append(path: Path, case: Case, scores: dict[str, Scores]) -> None:
 
 
 def table(results: Results, family: str, field: Callable[[Scores], float]) -> Any:
-    """Means over splits, (data sets, methods)."""
+    """Return means over splits, (data sets, methods)."""
     sets = dict.fromkeys(case.data for case in results)
     rows = [
         [[field(scores[m]) for m in METHODS] for c, scores in results.items() if _is(c, d, family)]
@@ -366,7 +366,7 @@ def mean_ranks(values: Any) -> Any:
 
 
 def differences(results: Results) -> Iterator[str]:
-    """Mean difference in log-loss to the default, with its standard error over data sets."""
+    """Yield the mean difference in log-loss to the default, with standard errors over data sets."""
     values = table(results, "all", lambda s: s.loss)
     yield "| method | mean log-loss minus the default's | standard error | data sets won |"
     yield "| --- | ---: | ---: | ---: |"
@@ -377,7 +377,7 @@ def differences(results: Results) -> Iterator[str]:
 
 
 def failures(results: Results) -> Iterator[str]:
-    """Criteria that are not met."""
+    """Return the criteria that are not met."""
     for family in dict.fromkeys(case.family for case in results):
         losses_ = table(results, family, lambda s: s.loss)
         for what, figures in (("log-loss", mean_of(losses_)), ("rank", mean_ranks(losses_))):
@@ -396,7 +396,7 @@ def failures(results: Results) -> Iterator[str]:
 
 
 def over_seeds(results: Results) -> dict[Case, Scores]:
-    """Scores of the default, averaged over the splits of a data set and a family."""
+    """Return scores of the default, averaged over the splits of a data set and a family."""
     grouped: dict[Case, list[Scores]] = {}
     for case, scores in results.items():
         grouped.setdefault(case._replace(seed=-1), []).append(scores[OURS])

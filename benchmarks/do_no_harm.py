@@ -100,7 +100,7 @@ def read_pool(folder: Path, name: str) -> Pool:
 
 
 def cases(pool: Pool, name: str, options: Any) -> Iterator[Case]:
-    """The draws of one file."""
+    """Yield the draws of one file."""
     _, rows, test = pool
     for kind, sizes in SIZES.items():
         if kind == "real" and name in GAUSSIAN:
@@ -115,7 +115,7 @@ def cases(pool: Pool, name: str, options: Any) -> Iterator[Case]:
 
 
 def split_rows(pool: Pool, case: Case) -> Split:
-    """A random draw of rows to fit on, and other rows."""
+    """Return a random draw of fit rows, and other rows for the evaluation."""
     inputs, rows, test = pool
     order = np.random.default_rng(case.draw).permutation(len(rows.labels))
     fit, rest = order[: case.n_rows], order[case.n_rows :]
@@ -129,13 +129,13 @@ def split_rows(pool: Pool, case: Case) -> Split:
 
 
 def probabilities(scores: Any, inputs: str) -> Any:
-    """Uncalibrated probabilities; rows of rounded probabilities are divided by their sum."""
+    """Return uncalibrated probabilities. Rows of rounded probabilities are divided by their sum."""
     proba = softmax(scores, axis=1) if inputs == "logits" else np.asarray(scores, dtype=float)
     return proba / proba.sum(axis=1, keepdims=True)
 
 
 def draw_labels(split: Split, draw: int) -> Split:
-    """The same scores with labels that are drawn from them."""
+    """Return the same scores with labels drawn from them."""
     proba = probabilities(split.fit.scores, split.inputs)
     uniform = np.random.default_rng(1000 + draw).random((len(proba), 1))
     labels = np.minimum((uniform > proba.cumsum(axis=1)).sum(axis=1), proba.shape[1] - 1)
@@ -143,7 +143,7 @@ def draw_labels(split: Split, draw: int) -> Split:
 
 
 def measure(pool: Pool, case: Case) -> dict[str, Any]:
-    """Reduction of the log-loss by every method."""
+    """Return the reduction of the log-loss by every method."""
     split = split_rows(pool, case)
     if case.kind == "calibrated":
         split = draw_labels(split, case.draw)
@@ -179,7 +179,7 @@ def run(options: Any) -> None:
 
 
 def read_results(path: Path) -> dict[Case, dict[str, str]]:
-    """Measured cases of a CSV file."""
+    """Return the measured cases of a CSV file."""
     if not path.exists():
         return {}
     with path.open(newline="") as file:
@@ -230,27 +230,27 @@ class Results(NamedTuple):
 def as_results(lines: Iterable[dict[str, str]]) -> Results:
     lines = list(lines)
     return Results(
-        [Case(one["kind"], one["file"], int(one["n_rows"]), int(one["draw"])) for one in lines],
+        [Case(row["kind"], row["file"], int(row["n_rows"]), int(row["draw"])) for row in lines],
         np.array([int(line["n_classes"]) for line in lines]),
         np.array([[float(line[name]) for name in METHODS] for line in lines]),
     )
 
 
 def signed(value: float) -> str:
-    """Four decimals with a sign, and no negative zero."""
+    """Format four decimals with a sign and without a negative zero."""
     text = f"{value:+.4f}"
     return text if float(text) else "0.0000"
 
 
 def with_error(values: np.ndarray) -> str:
-    """A mean over files with its standard error."""
+    """Return a mean over files with its standard error."""
     if len(values) < 3:
         return signed(values.mean())
     return f"{signed(values.mean())} ± {values.std(ddof=1) / np.sqrt(len(values)):.4f}"
 
 
 def means_table(results: Results) -> Iterator[str]:
-    """Mean reduction of each method, and how often `AutoCalibration` increases log-loss."""
+    """Return the mean reduction by method, and how often `AutoCalibration` increases log-loss."""
     yield f"| rows | files | {' | '.join(METHODS)} | worst fit of auto | auto worse by > {HARM} |"
     yield "| ---: " * (len(METHODS) + 4) + "|"
     for n_rows in results.sizes:
@@ -274,7 +274,7 @@ def differences_table(results: Results) -> Iterator[str]:
 
 
 def files_table(results: Results) -> Iterator[str]:
-    """Mean and worst reduction of `AutoCalibration` for each file."""
+    """Return the mean and the worst reduction of `AutoCalibration` for each file."""
     yield f"| file | {' | '.join(f'{n:,} rows' for n in results.sizes)} |"
     yield "| --- " + "| ---: " * len(results.sizes) + "|"
     for name in sorted({case.file for case in results.cases}):
@@ -287,7 +287,7 @@ def files_table(results: Results) -> Iterator[str]:
 
 
 def page(results: Results) -> str:
-    """The page of the manual."""
+    """Return the text of the page."""
     real, calibrated = results.of_kind("real"), results.of_kind("calibrated")
     n_files = len({case.file for case in real.cases})
     many = real.select(np.array([case.n_rows >= 50 for case in real.cases]))

@@ -1,14 +1,14 @@
-"""Confidence- and class-wise ECE beside other packages: milliseconds and ratios from one run.
-
-One thread, process CPU time, the minimum of several interleaved runs: every round gives each
-package a few calls in a row, so that a busy moment of the machine falls on all of them and none
-pays for the caches that another has filled. All get the same arrays in the form that they ask for,
-made beforehand: torch tensors share their memory, PyCalib gets one-hot labels. Peers that are not
-installed are named and left out.
+"""Compare the time and the values of the confidence and class-wise ECE with other packages.
 
     python benchmarks/ece.py                   10k x 10 and 10k x 100
-    python benchmarks/ece.py --large           1M x 10 too
+    python benchmarks/ece.py --large           also 1M x 10
     python benchmarks/ece.py --dtype float32
+
+The result is the minimum CPU time of the process over several interleaved runs with one thread. In
+every round, each package has a few calls in a row. Other work on the machine then affects all
+packages equally, and no package pays for a cache that another one has filled. Each package gets the
+arrays in the form that it requires, converted in advance: torch tensors share the memory, and
+PyCalib gets one-hot labels. Packages that are not installed are reported and left out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from calibrant.metrics import expected_calibration_error
 N_BINS = 15
 OURS = "calibrant"
 CALLS_IN_A_ROW = 3
-# torchmetrics sums in float32 whatever it is given; another definition would be off by far more.
+# torchmetrics sums in float32 for any input. Another definition would differ by far more.
 AGREEMENT = 1e-6
 
 Call = Callable[[], float]
@@ -62,8 +62,9 @@ class Result(NamedTuple):
 
 
 def predictions(work: Workload, dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """Softmax of Gaussian logits; labels drawn from a sharper model, so that the predictions are
-    underconfident."""
+    """Return softmax probabilities of Gaussian logits, with labels from a sharper model. The
+    predictions are underconfident.
+    """
     rng = np.random.default_rng(0)
     logits = 2.0 * rng.normal(size=(work.n_rows, work.n_classes))
     labels = (1.3 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
@@ -119,30 +120,28 @@ PEERS = {
     "pycalib": pycalib,
     "uncertainty-calibration": uncertainty_calibration,
 }
-"""Name of the distribution -> its errors. torchmetrics and netcal offer no class-wise error."""
+"""Return the errors by type of calibration. torchmetrics and netcal have no class-wise error."""
 
 
 def installed_peers() -> list[str]:
-    """Peers that can be imported and called; says what is wrong with the others."""
+    """Return the packages that can be imported and called. Problems of the others are printed."""
     labels, proba = predictions(Workload("", 50, 3, 1), "float64")
-    found = []
+    installed = []
     for name, errors in PEERS.items():
         try:
             for call in errors(labels, proba).values():
                 call()
-            found.append(name)
+            installed.append(name)
             print(f"{name} {version(name)}")
         except ModuleNotFoundError as error:
             print(f"{name}: not installed ({error.name} is missing); see benchmarks/README.md")
-        except (
-            Exception
-        ) as error:  # a peer that breaks with newer packages must not end the comparison
+        except Exception as error:  # an error of one package must not end the comparison
             print(f"{name}: installed, but fails: {type(error).__name__}: {error}")
-    return found
+    return installed
 
 
 def cpu_ms(calls: dict[str, Call], rounds: int) -> dict[str, float]:
-    """Shortest CPU time of each call, in milliseconds."""
+    """Return the shortest CPU time of each call in milliseconds."""
     best = dict.fromkeys(calls, math.inf)
     for _ in range(rounds):
         for name, call in calls.items():
@@ -157,7 +156,7 @@ def _one_ms(call: Call) -> float:
 
 
 def compare(work: Workload, notion: str, calls: dict[str, Call]) -> list[Result]:
-    """Print a row per package; the results of the peers."""
+    """Print one row per package. Return the results of the other packages."""
     values = {name: call() for name, call in calls.items()}
     best = cpu_ms(calls, work.rounds)
     results = []
@@ -173,10 +172,10 @@ def compare(work: Workload, notion: str, calls: dict[str, Call]) -> list[Result]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--large", action="store_true", help="workload D, 1M x 10, too")
+    parser.add_argument("--large", action="store_true", help="also workload D, 1M x 10")
     parser.add_argument("--dtype", choices=("float64", "float32"), default="float64")
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # those of the peers
+    warnings.simplefilter("ignore")  # results of the other packages
 
     peers = installed_peers()
     print(f"\nCPU time of one call, {options.dtype}, {N_BINS} bins, one thread")
@@ -186,21 +185,23 @@ def main() -> None:
         y, p = predictions(work, options.dtype)
         errors = {OURS: calibrant(y, p), **{name: PEERS[name](y, p) for name in peers}}
         for notion in ("confidence", "class-wise"):
-            calls = {name: made[notion] for name, made in errors.items() if notion in made}
+            calls = {
+                name: functions[notion] for name, functions in errors.items() if notion in functions
+            }
             results += compare(work, notion, calls)
     print(verdict(results, len(peers)))
 
 
 def verdict(results: list[Result], n_peers: int) -> str:
     if not results:
-        return "\nno peer is installed: nothing to compare with"
+        return "\nNo other package is installed. Install benchmarks/requirements.txt."
     closest = min(results, key=lambda result: result.ratio)
-    ahead = "ahead of" if closest.ratio > 1 else "NOT ahead of"
+    ahead = "faster than" if closest.ratio > 1 else "NOT faster than"
     other = sorted({result.name for result in results if result.difference > AGREEMENT})
     agree = f"values differ from those of {', '.join(other)}" if other else "all values agree"
     smallest = f"smallest ratio {closest.ratio:.2f} ({closest.name})"
     return (
-        f"\n{agree}\ncalibrant is {ahead} every peer present ({n_peers} of {len(PEERS)}); "
+        f"\n{agree}\ncalibrant is {ahead} every installed package ({n_peers} of {len(PEERS)}); "
         f"{smallest}"
     )
 

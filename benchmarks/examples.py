@@ -51,7 +51,7 @@ def measure(seeds: list[int]) -> dict[str, Any]:
         X, y, n_train = drawn(Case("digits", "", seed), Path())
         for name, model in examples(seed).items():
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # an MLP with its defaults may not converge
+                warnings.simplefilter("ignore")  # an MLP with default parameters may not converge
                 by_method = scores_of(train_on(model, X, y, n_train))
             three = [by_method[method] for method in (RAW, OURS, RIVAL)]
             scores.setdefault(name, []).append([(one.loss, one.gap) for one in three])

@@ -1,4 +1,7 @@
-"""Size and latency of exported calibrators: ``python benchmarks/export.py``; needs onnxruntime."""
+"""Measure the size and the latency of exported calibrators.
+
+Run ``python benchmarks/export.py``. The script needs onnxruntime.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from calibrant import export
 from calibrant.datasets import noisy_simplex
 
 LIMITS = {"temperature": 2_000, "structured-matrix": 100_000}
-"""Bytes of a file: temperature for 10 classes, a structured matrix for 100."""
+"""Limits of the file size in bytes: temperature for 10 classes, structured matrix for 100."""
 
 MOST_MICROSECONDS = 100.0
 
@@ -48,7 +51,7 @@ def main() -> int:
         row = {"scores": data.proba[:1]}
         micro = 1e6 * seconds_a_call(lambda session=session, row=row: session.run(None, row))
         size = path.stat().st_size
-        print(f"{method:<18} K = {n_classes:<4} {size:>9,} bytes {micro:8.1f} us a row")
+        print(f"{method:<18} K = {n_classes:<4} {size:>9,} bytes {micro:8.1f} us per row")
         failed |= size > LIMITS.get(method, size) or micro > MOST_MICROSECONDS
     return int(failed)
 

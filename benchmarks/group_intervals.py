@@ -4,8 +4,8 @@
 
 "coverage": share of runs in which the intervals of the gaps of 50 groups all contain the true gap.
 "test": share of runs in which the test of a difference between groups rejects at 5%.
-"search": share of runs in which `find_groups` reports any group. Probabilities are calibrated; in
-the "skewed" case they are not, but in the same way in all groups. Results are written to
+"search": share of runs in which `find_groups` reports any group. Probabilities are calibrated,
+except in the "skewed" case, where the miscalibration is equal in all groups. Results are written to
 ``results/group_intervals.csv``.
 """
 
@@ -44,7 +44,7 @@ def draw(rng: np.random.Generator, n_classes: int, power: float) -> tuple[Any, .
 
 
 def covers(seed: int, n_classes: int, power: float) -> bool:
-    """Whether the intervals of all groups contain the true gaps."""
+    """Return whether the intervals of all groups contain the true gaps."""
     group, proba, truth, y = draw(np.random.default_rng(seed), n_classes, power)
     # The intervals do not depend on the test, which takes most of the time.
     with mock.patch("calibrant.metrics.groups.MOST_SCORES", 0):
@@ -56,7 +56,7 @@ def covers(seed: int, n_classes: int, power: float) -> bool:
 
 
 def rejects(seed: int, n_classes: int, power: float) -> bool:
-    """Whether the test finds a difference between groups at 5%."""
+    """Return whether the test rejects equal gaps of groups at 5%."""
     group, proba, _, y = draw(np.random.default_rng(seed), n_classes, power)
     sample = ArraySample(proba, y, np.ones(len(y)))
     with mock.patch("calibrant.metrics._group_difference._MOST_RESAMPLES", 199):
@@ -64,7 +64,7 @@ def rejects(seed: int, n_classes: int, power: float) -> bool:
 
 
 def finds(seed: int, n_classes: int, power: float) -> bool:
-    """Whether the search reports a group."""
+    """Return whether the search reports a group."""
     rng = np.random.default_rng(seed)
     p = rng.dirichlet(np.ones(n_classes), N_SEARCHED)
     table = {
@@ -76,7 +76,7 @@ def finds(seed: int, n_classes: int, power: float) -> bool:
 
 
 def _gap(proba: Any, truth: Any) -> float:
-    """The expected gap of a group, given its probabilities."""
+    """Return the expected gap of a group, given its probabilities."""
     if proba.shape[1] == 2:
         return float((proba - truth)[:, 1].mean())
     top = proba.argmax(axis=1)
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 def write(lines: list[list[Any]]) -> None:
-    """Write what was measured so far."""
+    """Write the results so far."""
     with RESULTS.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["case", "figure", "runs", "share"])

@@ -1,4 +1,4 @@
-"""CPU time of `GroupCalibration` with many groups and rows.
+"""Measure the CPU time of `GroupCalibration` with many groups and rows.
 
     python benchmarks/group_size.py [--rows 1_000_000]
 
@@ -28,7 +28,7 @@ N_GROUPS, N_CLASSES = 1_000, 10
 
 
 def simulate(n_rows: int) -> tuple[Any, Any, Any]:
-    """Scores, labels and groups; logits of a group have their own offsets."""
+    """Return scores, labels and groups. The logits of each group have different offsets."""
     rng = np.random.default_rng(0)
     group = rng.integers(0, N_GROUPS, n_rows)
     u = 2 * rng.normal(size=(n_rows, N_CLASSES))
@@ -38,7 +38,7 @@ def simulate(n_rows: int) -> tuple[Any, Any, Any]:
 
 
 def seconds(function: Any) -> tuple[float, Any]:
-    """CPU seconds of a call, and its result."""
+    """Return the CPU seconds of a call, and its result."""
     start = time.process_time()
     result = function()
     return time.process_time() - start, result

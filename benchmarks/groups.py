@@ -1,11 +1,11 @@
-"""Calibration of groups: real and simulated data, with and without differences between groups.
+"""Compare methods for groups on real and simulated data.
 
     python benchmarks/groups.py [--data ../shared/data] [--draws 3]
 
 Real data: covertype, groups by soil type. Gradient boosting is trained with and without the soil
-types. The figure is the reduction of the log-loss of the test rows, in nats; higher is better.
+types. The figure is the reduction of the test log-loss in nats (higher is better).
 Simulated data: 20 groups of 30 to 1,500 rows, ten classes. The figures are the excess of the
-log-loss over that of the true probabilities, mean over groups and worst group; lower is better.
+log-loss over that of the true probabilities, mean over groups and worst group (lower is better).
 Results are kept in ``results/groups.csv`` after every draw and are not computed again.
 """
 
@@ -47,7 +47,7 @@ def fit_stage(weights: tuple[float, ...], p: Any, y: Any, group: Any) -> GroupCa
 def predict_methods(
     p: Any, y: Any, group: Any, p_test: Any, group_test: Any
 ) -> Iterator[tuple[str, Any]]:
-    """Calibrated test probabilities of each method."""
+    """Return calibrated test probabilities of each method."""
     yield "raw", p_test
     model = GroupCalibration().fit(p, y, by=group)
     pooled = model.pooled_.predict_proba(p_test)
@@ -61,7 +61,7 @@ def predict_methods(
 def predict_separately(
     p: Any, y: Any, group: Any, p_test: Any, group_test: Any, pooled: Any
 ) -> Any:
-    """One `AutoCalibration` per group with enough rows."""
+    """Return predictions of one `AutoCalibration` per group with enough rows."""
     out = pooled.copy()
     for name in np.unique(group_test):
         rows = group == name
@@ -72,7 +72,7 @@ def predict_separately(
 
 
 def soils(data: Path, n_rows: int, draw: int, *, is_seen: bool) -> Iterator[tuple[str, float, str]]:
-    """Reductions of the log-loss on covertype."""
+    """Return reductions of the log-loss on covertype."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     with np.load(data / "features_covtype.npz") as file:

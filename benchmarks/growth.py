@@ -1,15 +1,14 @@
-"""How CPU time grows with rows and with classes: the exponent of every calibrator and metric, from
-sizes that double.
+"""Measure how the CPU time of every calibrator and metric grows with rows and with classes.
 
     python benchmarks/growth.py                     all cases, and benchmarks/records/growth.md
     python benchmarks/growth.py --only vector --kind classes
-    python benchmarks/growth.py --page              the page, of what was measured before
+    python benchmarks/growth.py --page              write the page from stored results
 
-One thread, CPU time of the process. Sizes take turns in rounds and the shortest time of each
-counts, so that a busy moment of the machine falls on all of them; the exponent is the slope of a
-line through the logarithms. Times are kept in ``results/growth.json`` after every case and are not
-measured again: what was interrupted goes on. Smaller sets of rows are the first rows of the
-largest.
+The growth exponent is the slope of a line through the logarithms of size and time, for sizes that
+double. The script uses one thread and the CPU time of the process. All sizes take turns in rounds,
+so other work on the machine affects them equally, and the shortest time of each counts. Times are
+stored in ``results/growth.json`` after every case, so an interrupted run continues. Smaller data
+sets are the first rows of the largest.
 """
 
 from __future__ import annotations
@@ -43,10 +42,11 @@ RESULTS = HERE / "results" / "growth.json"
 PAGE = HERE / "records" / "growth.md"
 
 FEW_CLASSES, FEW_ROWS, FIT_ROWS = 3, 512, 16
-"""What stays as it is while the other grows, and rows that are fitted where predictions count."""
+"""Classes while rows grow, rows while classes grow, and rows of the fit before a prediction."""
 
 N_SIZES = {"sum": 6, "fit": 6, "sort": 6, "many": 4, "classes": 4}
-"""Sizes: those of classes are all beyond what is kept between passes, 2^22 scores."""
+"""Number of sizes. All sizes of classes exceed 2^22 scores, the limit up to which passes reuse
+arrays."""
 
 MOST = {
     "sum": 10_000_000,
@@ -55,20 +55,22 @@ MOST = {
     "many": 250_000,
     "classes": 100_000,
 }
-BARS = {"sum": 1.05, "fit": 1.05, "sort": 1.15, "many": 1.15, "classes": 1.05}
+LIMITS = {"sum": 1.05, "fit": 1.05, "sort": 1.15, "many": 1.15, "classes": 1.05}
 N_ROUNDS, ROUND_SECONDS = 3, 0.02
-"""Rounds of a case, and the least that a round spends on a size."""
+"""Rounds of a case, and the minimum time that a round spends on a size."""
 
 LONG_SECONDS = 5.0
-"""A case whose largest size takes longer has one round."""
+"""A case has only one round if its largest size takes longer."""
 
 Call = Callable[[np.ndarray, np.ndarray], Any]
 Times = dict[str, float]
 
 
 class Case(NamedTuple):
-    """Work on labels and probabilities, and what it is: a "sum" over rows, a "fit" by such sums, a
-    "sort" of rows, "many" fits of either, or something of many "classes".
+    """Work on labels and probabilities, and its kind.
+
+    The kind is a "sum" over rows, a "fit" by such sums, a "sort" of rows, "many" fits, or growth
+    with "classes".
     """
 
     name: str
@@ -95,7 +97,7 @@ SORTING_METRICS = {
     "averaged_two_bin_error",
     "cutoff_calibration_error",
 }
-"""What puts rows in order; everything else adds them up."""
+"""Methods and metrics that sort rows. All others use sums over rows."""
 
 
 def fit(make: Callable[[], Any], y: np.ndarray, p: np.ndarray) -> None:
@@ -103,7 +105,7 @@ def fit(make: Callable[[], Any], y: np.ndarray, p: np.ndarray) -> None:
 
 
 def predict(make: Callable[[], Any], y: np.ndarray, p: np.ndarray) -> None:
-    """The fit of a few rows, which costs next to nothing beside the prediction of all."""
+    """Predict all rows after a fit on a few rows, whose time is negligible."""
     make().fit(p[:FIT_ROWS], y[:FIT_ROWS]).predict_proba(p)
 
 
@@ -127,17 +129,19 @@ def metric_cases() -> Iterator[Case]:
     unique = {metric.name: metric for metric in METRICS.values()}
     for name, metric in unique.items():
         call: Call = metric
-        if name == "kernel_calibration_error":  # of whole vectors it is a sum over pairs
+        if name == "kernel_calibration_error":  # for whole vectors it is a sum over pairs
             call = partial(kernel_calibration_error, notion="confidence")
         yield Case(name, call, "sort" if name in SORTING_METRICS else "sum")
     quantiles = partial(expected_calibration_error, strategy="quantile")
     yield Case("conf_ece, equal mass", quantiles, "sort")
-    yield Case("evaluate", evaluate, "sort")  # the KS error is part of it
+    yield Case("evaluate", evaluate, "sort")  # it includes the KS error
 
 
 def class_cases() -> Iterator[Case]:
-    """What is made for many classes: two maps, and the metrics. Vector scaling without a penalty
-    has no optimum where classes were never seen, so that its steps are not those of its use.
+    """Yield the cases for many classes: two calibrators, and the metrics.
+
+    `structured-vector` stands for vector scaling, which has no finite optimum without a penalty if
+    classes never occur.
     """
     for name in ("temperature", "structured-vector"):
         yield Case(f"fit {name}", partial(fit, partial(method, name)), "classes")
@@ -146,7 +150,7 @@ def class_cases() -> Iterator[Case]:
 
 
 def all_cases() -> list[Case]:
-    """Those that take longest last."""
+    """Return all cases. The slowest cases come last."""
     cases = [*metric_cases(), *class_cases(), *method_cases()]
     return sorted(cases, key=lambda case: case.kind == "many")
 
@@ -162,7 +166,7 @@ def many_classes(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def make_data(n_rows: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels, and probabilities that are too sure of them, made block by block."""
+    """Return labels and overconfident probabilities, drawn block by block."""
     rng = np.random.default_rng(0)
     y, p = np.empty(n_rows, dtype=np.int64), np.empty((n_rows, n_classes))
     for start in range(0, n_rows, 100_000):
@@ -183,7 +187,7 @@ def data_of(case: Case, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 @contextmanager
 def kept_between_passes(case: Case) -> Iterator[None]:
-    """Fits by sums keep nothing, as those of many rows."""
+    """Let fits keep no arrays between passes, as for large data."""
     before = blocks.WORK_MEMORY
     blocks.WORK_MEMORY = objective.WORK_MEMORY = 0 if case.kind == "fit" else before
     try:
@@ -193,7 +197,7 @@ def kept_between_passes(case: Case) -> Iterator[None]:
 
 
 def cpu_seconds(case: Case, size: int) -> float:
-    """The shortest of some calls."""
+    """Return the shortest time of some calls."""
     data = data_of(case, size)
     best, spent = np.inf, 0.0
     while spent < ROUND_SECONDS:
@@ -205,7 +209,7 @@ def cpu_seconds(case: Case, size: int) -> float:
 
 
 def measure(case: Case) -> Times:
-    """Seconds by size."""
+    """Return the seconds by size."""
     times: Times = {}
     for _ in range(N_ROUNDS):
         for size in case.sizes:
@@ -217,7 +221,7 @@ def measure(case: Case) -> Times:
 
 
 class CountedSums:
-    """While it is entered, passes over rows are counted: rows that were added up."""
+    """Context manager that counts the rows over which sums are computed."""
 
     def __enter__(self) -> CountedSums:
         self.n_rows, self._add_up = 0, ArraySample.sum_chunks
@@ -234,13 +238,13 @@ class CountedSums:
 
 
 def count_passes(case: Case) -> Times:
-    """Passes over all rows, at the least and the largest size."""
-    found: Times = {}
+    """Return the passes over all rows at the smallest and the largest size."""
+    passes: Times = {}
     for size in (case.sizes[0], case.sizes[-1]):
         with CountedSums() as sums:
             case.call(*data_of(case, size))
-        found[str(size)] = sums.n_rows / size
-    return found
+        passes[str(size)] = sums.n_rows / size
+    return passes
 
 
 def exponent(times: Times) -> float:
@@ -250,31 +254,31 @@ def exponent(times: Times) -> float:
 
 def row_of(case: Case, results: dict[str, Times]) -> list[str]:
     times = results[case.key]
-    value, bar = exponent(times), BARS[case.kind]
+    value, limit = exponent(times), LIMITS[case.kind]
     least, most = (times[str(case.sizes[place])] for place in (0, -1))
-    said = "yes" if value <= bar else "no"
-    shown = [f"{least:.3g}", f"{most:.3g}", f"{value:.2f}", f"{bar:.2f}", said]
+    met = "yes" if value <= limit else "no"
+    shown = [f"{least:.3g}", f"{most:.3g}", f"{value:.2f}", f"{limit:.2f}", met]
     return [case.name, passes_of(case, results), *shown]
 
 
 def passes_of(case: Case, results: dict[str, Times]) -> str:
-    """Passes over all rows at the least and the largest size."""
-    found = results.get(f"{case.key} | passes")
-    if found is None:
+    """Return the passes over all rows at the smallest and the largest size as text."""
+    stored = results.get(f"{case.key} | passes")
+    if stored is None:
         return ""
-    least, most = (round(found[str(case.sizes[place])]) for place in (0, -1))
-    if not most:  # it gathers columns, or has nothing to fit
+    least, most = (round(stored[str(case.sizes[place])]) for place in (0, -1))
+    if not most:  # it selects columns, or has nothing to fit
         return ""
     return str(most) if least == most else f"{least}, {most}"
 
 
-HEAD = ["case", "passes", "s, least", "s, most", "exponent", "at most", "met"]
+HEADER = ["case", "passes", "s, least", "s, most", "exponent", "at most", "met"]
 TITLES = {
     "sum": f"Sums over rows of {FEW_CLASSES} classes",
     "fit": f"Fits by sums over rows of {FEW_CLASSES} classes",
-    "sort": f"What puts rows of {FEW_CLASSES} classes in order",
-    "many": f"Many fits in one, of rows of {FEW_CLASSES} classes",
-    "classes": f"Classes of {FEW_ROWS} rows",
+    "sort": f"Functions that sort rows of {FEW_CLASSES} classes",
+    "many": f"Methods with many fits on rows of {FEW_CLASSES} classes",
+    "classes": f"Growth with classes for {FEW_ROWS} rows",
 }
 
 
@@ -287,16 +291,17 @@ def page(results: dict[str, Times]) -> str:
     lines = [
         "# Growth",
         "",
-        "Written by `python benchmarks/growth.py`: CPU seconds of one thread for several sizes, "
-        "each twice the one before, and the exponent, the slope of the line through their "
-        "logarithms. With an exponent of 1 time is in proportion; n log n has 1.08 at these sizes.",
+        "The tables show CPU seconds of one thread for sizes that double, and the growth exponent. "
+        "The exponent is the slope of the line through the logarithms of size and time. It is 1 if "
+        "time is proportional to size, and 1.08 for n log n at these sizes. "
+        "`python benchmarks/growth.py` writes this page.",
         "",
-        "Fits by sums are measured as they are beyond 2^22 scores, at all sizes: up to there "
-        "lifted scores and probabilities are kept between passes, beyond they are made anew at "
-        "each, in fewer passes, and a line through both sides of that step would take it for "
-        "growth. Passes are those over all rows, at the least and at the largest size; Newton's "
-        "method may need one more or less, which the exponent then holds. A case that was not "
-        "measured has no row.",
+        "Up to 2^22 scores, fits keep transformed scores and probabilities between passes. For "
+        "more scores, fits compute them again in each of fewer passes. All sizes are measured in "
+        "the second way, because the exponent would otherwise include this step. Passes are over "
+        "all rows, at the smallest and at the largest size. Newton's method may need one pass more "
+        "or less, and the exponent includes this difference. Cases without measurements have no "
+        "row.",
         "",
     ]
     for kind in TITLES:
@@ -305,7 +310,7 @@ def page(results: dict[str, Times]) -> str:
             for case in all_cases()
             if case.kind == kind and case.key in results
         ]
-        lines += [f"## {title(kind)}", "", *table(HEAD, rows)]
+        lines += [f"## {title(kind)}", "", *table(HEADER, rows)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -326,16 +331,18 @@ def write_results(results: dict[str, Times]) -> None:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", nargs="+", help="cases whose name holds one of these texts")
-    parser.add_argument("--kind", nargs="+", choices=BARS, default=list(BARS))
-    parser.add_argument("--seconds", type=float, default=np.inf, help="begin no case after these")
-    parser.add_argument("--again", action="store_true", help="measure what is there already")
-    parser.add_argument("--page", action="store_true", help="write the page and measure nothing")
+    parser.add_argument("--only", nargs="+", help="cases whose names contain one of these texts")
+    parser.add_argument("--kind", nargs="+", choices=LIMITS, default=list(LIMITS))
+    parser.add_argument(
+        "--seconds", type=float, default=np.inf, help="start no case after these seconds"
+    )
+    parser.add_argument("--again", action="store_true", help="repeat stored measurements")
+    parser.add_argument("--page", action="store_true", help="write the page without measuring")
     return parser.parse_args()
 
 
 def main() -> None:
-    warnings.simplefilter("ignore")  # about data that are few, or fits that do not converge
+    warnings.simplefilter("ignore")  # about few rows or fits that do not converge
     options = parsed()
     for case in [] if options.page else all_cases():
         is_asked = not options.only or any(text in case.name for text in options.only)
@@ -343,13 +350,13 @@ def main() -> None:
             continue
         if options.again or case.key not in read_results():
             if time.process_time() > options.seconds:
-                print("there is more to measure: run it again", flush=True)
+                print("Some cases are not measured yet. Run the script again.", flush=True)
                 break
             with kept_between_passes(case):
-                found = {case.key: measure(case)}
+                stored = {case.key: measure(case)}
                 if case.kind == "fit":
-                    found[f"{case.key} | passes"] = count_passes(case)
-            write_results({**read_results(), **found})
+                    stored[f"{case.key} | passes"] = count_passes(case)
+            write_results({**read_results(), **stored})
         print(" | ".join([case.kind, *row_of(case, read_results())]), flush=True)
     PAGE.write_text(page(read_results()), encoding="utf-8")
 

@@ -1,13 +1,13 @@
-"""Files larger than memory is meant to be: resident memory, CPU time and passes of a temperature
-fit and of `evaluate`, and of the command line.
+"""Measure memory, CPU time and passes of fits, evaluations and commands on large files.
 
-    python benchmarks/large_files.py                    20M x 10 in float32, and 10M for the command
+    python benchmarks/large_files.py                    20M x 10 in float32, 10M for commands
     python benchmarks/large_files.py --rows 1_000_000
 
-Each case is a process of its own, on a terminal so that it shows its bars. ``MB`` is the largest
-growth of RssAnon, the memory of the process that no file backs, after the package was imported
-(Linux): pages of a map belong to its file and can be dropped at any time. Files are written to a
-temporary folder (``TMPDIR``, 2 GB) and removed, or to ``--folder`` and kept.
+Each case runs in its own process, on a terminal, so that it shows progress bars. ``MB`` is the
+largest growth of RssAnon after the package was imported (Linux). RssAnon is the memory of the
+process that is not backed by files. Pages of a memory map belong to its file and can be dropped at
+any time. Files are written to a temporary folder (``TMPDIR``, 2 GB) and removed, or to ``--folder``
+and kept.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-# A script beside this one is called coverage, which numba would take for the package of that name.
+# A script of this folder is called coverage, like a package that numba imports.
 HERE = Path(__file__).resolve().parent
 sys.path = [path for path in sys.path if Path(path or ".").resolve() != HERE]
 
@@ -39,12 +39,13 @@ BLOCK_ROWS = 500_000
 
 
 def blocks(n_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Overconfident logits and labels."""
+    """Return overconfident logits and labels."""
     rng = np.random.default_rng(0)
     for start in range(0, n_rows, BLOCK_ROWS):
         shape = (min(BLOCK_ROWS, n_rows - start), N_CLASSES)
         z = 2 * rng.standard_normal(shape, dtype=np.float32)
-        # The first of K exponential clocks with rates exp(z) rings at k with the probability of k.
+        # Of K exponential clocks with rates exp(z), clock k is the first with the softmax
+        # probability of k.
         clocks = rng.standard_exponential(shape, dtype=np.float32) * np.exp(-z)
         yield np.float32(1.7) * z, clocks.argmin(axis=1)
 
@@ -81,7 +82,7 @@ def anonymous_mb() -> float:
 
 
 def watched(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What work says, with its memory and time."""
+    """Return the result of the work with its memory and time."""
     before, done = anonymous_mb(), threading.Event()
     samples = [before]
 
@@ -92,13 +93,13 @@ def watched(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     watcher, start = threading.Thread(target=watch), time.perf_counter()
     watcher.start()
     try:
-        said = work()
+        result = work()
     finally:
         done.set()
         watcher.join()
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {
-        **said,
+        **result,
         "mb": max(samples) - before,
         "cpu": usage.ru_utime + usage.ru_stime,
         "seconds": time.perf_counter() - start,
@@ -121,7 +122,7 @@ def fit(path: Path) -> dict[str, Any]:
     return {"found": f"T = {model.temperature_:.5f}", "passes": model.n_passes_}
 
 
-def judge(path: Path) -> dict[str, Any]:
+def evaluate_file(path: Path) -> dict[str, Any]:
     from calibrant import evaluate
 
     file = opened(path)
@@ -137,7 +138,7 @@ def fit_array(path: Path) -> dict[str, Any]:
     return {"found": f"T = {model.temperature_:.5f}", "passes": model.n_iter_}
 
 
-def judge_array(path: Path) -> dict[str, Any]:
+def evaluate_array(path: Path) -> dict[str, Any]:
     from calibrant import evaluate
 
     scores, labels = (np.load(path.with_name(name), mmap_mode="r") for name in ("z.npy", "y.npy"))
@@ -162,7 +163,7 @@ FOUND: dict[str, Callable[[Any], str]] = {
     "histogram": lambda model: f"{model.calibrators_[0].edges_.size:,} bins",
     "isotonic": lambda model: f"{model.calibrators_[0].edges_.size:,} steps",
 }
-"""What a fitted calibrator is told apart by."""
+"""Attributes that identify the fit of a calibrator."""
 
 
 def command_compare(path: Path) -> dict[str, Any]:
@@ -193,9 +194,9 @@ def command_report(path: Path) -> dict[str, Any]:
 
 WORK = {
     "fit": fit,
-    "evaluate": judge,
+    "evaluate": evaluate_file,
     "fit of numpy.memmap": fit_array,
-    "evaluate of numpy.memmap": judge_array,
+    "evaluate of numpy.memmap": evaluate_array,
     "calibrant fit": command,
     "calibrant fit -m auto": partial(command, method="auto"),
     "calibrant fit -m histogram": partial(command, method="histogram"),
@@ -216,7 +217,7 @@ def serve(name: str, path: Path, answer: Path) -> None:
 
 
 def run_case(name: str, path: Path) -> dict[str, Any]:
-    """A case in a process of its own, on a terminal, of which the number of bars drawn is kept."""
+    """Run a case in its own process, on a terminal. Record whether it draws a progress bar."""
     answer = path.with_name("answer.json")
     answer.unlink(missing_ok=True)
     ours, theirs = pty.openpty()
@@ -227,7 +228,7 @@ def run_case(name: str, path: Path) -> dict[str, Any]:
     try:
         while part := os.read(ours, 65536):
             shown += part
-    except OSError:  # the other end is closed
+    except OSError:  # the process has closed the terminal
         pass
     os.close(ours)
     if child.wait() != 0:
@@ -236,7 +237,7 @@ def run_case(name: str, path: Path) -> dict[str, Any]:
 
 
 def write_files(folder: Path, n_rows: int) -> None:
-    """The files that are not there yet."""
+    """Write the files that do not exist yet."""
     if not (folder / "z.npy").exists():
         write_map(folder, n_rows)
     for name, rows in (("z.parquet", n_rows), ("half.parquet", n_rows // 2)):
@@ -258,22 +259,24 @@ def report(folder: Path, n_rows: int, only: list[str] | None) -> bool:
     for name, path in cases:
         if only and not any(text in f"{name} {path.name}" for text in only):
             continue
-        said = run_case(name, path)
+        result = run_case(name, path)
         rows = n_rows // 2 if path.stem == "half" else n_rows
         size = f"{rows:,} rows, {path.suffix[1:]}"
-        numbers = [f"{said[key]:.0f}" for key in ("mb", "cpu", "seconds")]
-        cells = [name, size, said["found"], str(said["passes"]), *numbers]
-        print("| " + " | ".join([*cells, "yes" if said["bar"] else "no"]) + " |", flush=True)
-        is_met = is_met and said["mb"] <= ALLOWANCE_MB
-    print(f"\n{'all' if is_met else 'NOT all'} within {ALLOWANCE_MB} MB beside the file")
+        numbers = [f"{result[key]:.0f}" for key in ("mb", "cpu", "seconds")]
+        cells = [name, size, result["found"], str(result["passes"]), *numbers]
+        print("| " + " | ".join([*cells, "yes" if result["bar"] else "no"]) + " |", flush=True)
+        is_met = is_met and result["mb"] <= ALLOWANCE_MB
+    print(f"\n{'All' if is_met else 'NOT all'} cases use at most {ALLOWANCE_MB} MB of memory.")
     return is_met
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument("--only", nargs="*", help="cases whose name and file hold these texts")
-    parser.add_argument("--folder", type=Path, help="for files that are to stay")
+    parser.add_argument(
+        "--only", nargs="*", help="cases whose name and file contain one of these texts"
+    )
+    parser.add_argument("--folder", type=Path, help="folder in which the files are kept")
     parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:

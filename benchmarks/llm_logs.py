@@ -1,10 +1,10 @@
-"""Logs of language models: cost of reading a million lines, and gains on real option logits.
+"""Measure the cost of reading evaluation logs of language models, and calibrate option logits.
 
     python benchmarks/llm_logs.py [--lines 1_000_000] [--data ../shared/data] [--write]
 
-Lines are those of lm-evaluation-harness, of 3.4 kB, as the tool writes them. The limits are 60 CPU
-seconds and 500 MB for a million lines. Gains are reductions of the log-loss by 300 calibration
-rows, in nats, on 4,000 other rows; "masked" leaves out the two options that are never right.
+Lines have the format of lm-evaluation-harness and 3.4 kB. The limits are 60 CPU seconds and 500 MB
+for a million lines. The second part measures the reduction of the log-loss in nats by 300
+calibration rows, on 4,000 other rows. "masked" leaves out the two options that are never correct.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import _one_thread  # noqa: F401
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "llm_logs.csv"
 SIZE = 3_400
-"""Bytes of a line of MMLU with five examples in the prompt."""
+"""Bytes per line of MMLU with five examples in the prompt."""
 
 
 def line(doc_id: int, sums: list[float], label: int) -> str:
@@ -63,7 +63,7 @@ def write_log(path: Path, n_lines: int) -> None:
 
 
 def read_log(path: Path) -> None:
-    """Read in this process, and print lines, CPU seconds and peak memory."""
+    """Read a log in this process, and print lines, CPU seconds and peak memory."""
     from calibrant import llm
 
     start = time.process_time()
@@ -78,7 +78,7 @@ def measure_reading(n_lines: int) -> dict[str, float]:
         path = Path(folder) / "samples_mmlu_2026-11-01T10-20-30.123456.jsonl"
         write_log(path, n_lines)
         print(f"{path.stat().st_size / n_lines:,.0f} bytes per line")
-        # Another process, because the peak memory is that of the whole life of a process.
+        # A separate process is needed, because peak memory is a maximum over its whole life.
         done = subprocess.run(
             [sys.executable, __file__, "--read", str(path)],
             check=True,
@@ -89,7 +89,7 @@ def measure_reading(n_lines: int) -> dict[str, float]:
 
 
 def gains(path: Path, n_options: int, n_splits: int) -> list[float]:
-    """Mean reductions of the log-loss by temperature scaling and by the ensemble."""
+    """Return mean reductions of the log-loss by temperature scaling and by the ensemble."""
     from calibrant import AutoCalibration, OptionScores, TemperatureScaling, evaluate
 
     data, rows = np.load(path), []
@@ -125,8 +125,8 @@ def main() -> int:
     if arguments.read:
         read_log(arguments.read)
         return 0
-    found = measure_reading(arguments.lines)
-    table = [["lines", found["lines"]], ["cpu_s", found["cpu_s"]], ["peak_mb", found["peak_mb"]]]
+    cost = measure_reading(arguments.lines)
+    table = [["lines", cost["lines"]], ["cpu_s", cost["cpu_s"]], ["peak_mb", cost["peak_mb"]]]
     for path in sorted(arguments.data.glob("llm_emotion_*.npz")):
         for name, n_options in (("all", 6), ("masked", 4)):
             temperature, auto, accuracy = gains(path, n_options, arguments.splits)
@@ -142,7 +142,7 @@ def main() -> int:
         with RESULTS.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([["measure", "value"], *table])
     limits = {"cpu_s": 60 * arguments.lines / 1e6 + 2, "peak_mb": 500}
-    return int(any(found[name] > limit for name, limit in limits.items()))
+    return int(any(cost[name] > limit for name, limit in limits.items()))
 
 
 if __name__ == "__main__":

@@ -1,21 +1,18 @@
-"""Memory of the metrics on a memory map: the peak beside the input, for a tenth of the rows and for
-all of them.
-
-Two measures, both of what is needed *beside* the map, whose pages belong to the file and can be
-dropped at any time:
-
-- ``arrays``: tracemalloc's peak. NumPy reports every array to it, so that no short-lived one is
-  missed.
-- ``process``: the growth of RssAnon, the memory of the process that no file backs, sampled every
-  millisecond (Linux). It also sees what libraries allocate behind NumPy's back, but not memory that
-  was freed before and is used again: about 0 means that nothing had to be asked of the system.
-
-What works block by block needs the same for ten times the rows. The KS error, and with it
-`evaluate`, orders all top scores and is O(n) by design: a few numbers a row, whatever the number of
-classes.
+"""Measure the memory of metrics on a memory map, for a tenth of the rows and for all rows.
 
     python benchmarks/memory.py                    25M x 10 in float64, 2 GB
     python benchmarks/memory.py --rows 1_000_000
+
+Both measures exclude the map, because its pages belong to the file and can be dropped at any time:
+
+- ``arrays``: the peak of tracemalloc. NumPy reports every array to it, also short-lived ones.
+- ``process``: the growth of RssAnon, sampled every millisecond (Linux). RssAnon is the memory of
+  the process that is not backed by files. It includes allocations of other libraries, but not freed
+  memory that is used again, so it can be about 0.
+
+Functions that work block by block need the same memory for ten times the rows. The KS error sorts
+all confidences, so it and `evaluate` need O(n) memory: a few numbers per row for any number of
+classes.
 """
 
 from __future__ import annotations
@@ -36,7 +33,8 @@ from calibrant.metrics import expected_calibration_error
 
 N_CLASSES = 10
 MB = 1e6
-# A few blocks a thread, each with its temporaries; far below one number a row of the full map.
+# The allowance covers a few blocks per thread with temporary arrays. It is far below one number per
+# row of the full map.
 ALLOWANCE = 64 * MB
 STATUS = Path("/proc/self/status")
 
@@ -56,7 +54,7 @@ ORDERED: dict[str, Metric] = {"ks_error": metrics.ks_error, "evaluate": evaluate
 
 
 class Peak(NamedTuple):
-    """Bytes beside the input; ``process`` is None where the system does not tell."""
+    """Bytes in addition to the input. ``process`` is None if the system does not report it."""
 
     arrays: int
     process: int | None
@@ -67,8 +65,9 @@ class Peak(NamedTuple):
 
 
 def write_predictions(folder: Path, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Maps of labels and of uniform points of the simplex, written block by block; the labels are
-    drawn from them."""
+    """Write memory maps of uniform points of the simplex and of labels drawn from them, block by
+    block.
+    """
     rng = np.random.default_rng(0)
     proba = np.memmap(folder / "proba", dtype=np.float64, mode="w+", shape=(n_rows, N_CLASSES))
     labels = np.memmap(folder / "labels", dtype=np.int64, mode="w+", shape=(n_rows,))
@@ -77,7 +76,7 @@ def write_predictions(folder: Path, n_rows: int) -> tuple[np.ndarray, np.ndarray
         block = rng.standard_exponential((rows.stop - rows.start, N_CLASSES))
         block /= block.sum(axis=1, keepdims=True)
         proba[rows] = block
-        # The first of K exponential clocks with rates p rings at k with probability p_k.
+        # Of K exponential clocks with rates p, clock k is the first with probability p_k.
         labels[rows] = (rng.standard_exponential(block.shape) / block).argmin(axis=1)
     proba.flush()
     labels.flush()
@@ -85,7 +84,7 @@ def write_predictions(folder: Path, n_rows: int) -> tuple[np.ndarray, np.ndarray
 
 
 def anonymous_memory() -> int | None:
-    """RssAnon of this process in bytes."""
+    """Return RssAnon of this process in bytes."""
     if not STATUS.exists():
         return None
     line = next(
@@ -95,7 +94,7 @@ def anonymous_memory() -> int | None:
 
 
 def process_peak(metric: Metric, y: np.ndarray, p: np.ndarray) -> int | None:
-    """Growth of RssAnon while the metric runs."""
+    """Return the growth of RssAnon during the metric."""
     gc.collect()
     before = anonymous_memory()
     if before is None:
@@ -117,7 +116,7 @@ def process_peak(metric: Metric, y: np.ndarray, p: np.ndarray) -> int | None:
 
 
 def arrays_peak(metric: Metric, y: np.ndarray, p: np.ndarray) -> int:
-    """Peak of what Python and NumPy allocate while the metric runs."""
+    """Return the peak of the allocations of Python and NumPy during the metric."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -128,7 +127,9 @@ def arrays_peak(metric: Metric, y: np.ndarray, p: np.ndarray) -> int:
 
 
 def measured(name: str, metric: Metric, y: np.ndarray, p: np.ndarray) -> Peak:
-    """Peaks for a tenth of the rows and for all; prints them, returns the latter."""
+    """Measure and print the peaks for a tenth of the rows and for all rows. Return those for all
+    rows.
+    """
     tenth = len(y) // 10
     parts = ((y[:tenth], p[:tenth]), (y, p))
     peaks = [Peak(arrays_peak(metric, *part), process_peak(metric, *part)) for part in parts]
@@ -138,18 +139,18 @@ def measured(name: str, metric: Metric, y: np.ndarray, p: np.ndarray) -> Peak:
 
 def report(y: np.ndarray, p: np.ndarray) -> None:
     size = f"{p.nbytes / MB:,.0f} MB of float64 and {y.nbytes / MB:,.0f} MB of labels"
-    print(f"input: {len(y):,} x {N_CLASSES}, {size}, both mapped\n")
+    print(f"input: {len(y):,} x {N_CLASSES}, {size}, both memory-mapped\n")
     print(f"{'peak in MB':<16} {f'{len(y) // 10:,} rows':>19}   {f'{len(y):,} rows':>19}")
     print(f"{'':<16} {'arrays':>9} {'process':>9}   {'arrays':>9} {'process':>9}")
     peaks = [measured(name, metric, y, p) for name, metric in BY_BLOCKS.items()]
-    print("\nO(n) by design: all top scores are ordered")
+    print("\nO(n) by design: all confidences are sorted")
     for name, metric in ORDERED.items():
         measured(name, metric, y, p)
     worst = max(max(peak.arrays, peak.process or 0) for peak in peaks)
-    said = "stays within" if worst <= ALLOWANCE else "EXCEEDS"
+    verdict = "is within" if worst <= ALLOWANCE else "EXCEEDS"
     print(
-        f"\nblock by block: the peak beside the input is {worst / MB:.1f} MB, which {said} "
-        f"{ALLOWANCE / MB:.0f} MB"
+        f"\nBlock by block, the peak without the input is {worst / MB:.1f} MB. "
+        f"It {verdict} the limit of {ALLOWANCE / MB:.0f} MB."
     )
 
 

@@ -1,11 +1,12 @@
-"""What `CalibrationMonitor` and its neighbours keep, on the probabilities of real networks with
-simulated labels, so that "calibrated" is exact.
+"""Measure false alarms, delays and intervals of `calibrant.monitoring` in simulations.
 
     python benchmarks/monitoring.py --data ../shared/data
     python benchmarks/monitoring.py --data ../shared/data --only delays --runs 200
     python benchmarks/monitoring.py --data ../shared/data --write benchmarks/records/monitoring.md
 
-Prints tables, or writes them into the page, between the marks of their names. Seeded.
+The probabilities come from real networks and the labels are simulated, so calibration is exact. The
+script prints tables, or writes them into the page between the marks of their names. All runs are
+seeded.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ QUIET, LONGEST = 5_000, 15_000
 HORIZON = QUIET + LONGEST
 WINDOW, EVERY = 500, 100
 LIMITS = (1 / ALPHA, HORIZON / ALPHA)
-"""Of tests and detectors: an equal budget of false alarms."""
+"""Alarm limits of tests and detectors with equal probabilities of a false alarm."""
 
 
 DRIFTS: dict[str, Callable[[Any], Any]] = {
@@ -51,7 +52,7 @@ FAMILIES = ("confidence", "class-wise", "temperature", "learned")
 
 
 def calibrated(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Points 1 and 2: calibrated streams of 20,000 rows, each family alone and all together."""
+    """Points 1 and 2: measure false alarms in calibrated streams, for sets of families."""
     titles = [*FAMILIES[:3], "these three", FAMILIES[3], "all four"]
     yield f"| network | reading | {' | '.join(titles)} |"
     yield "|---|---|" + "---|" * len(titles)
@@ -65,18 +66,18 @@ def calibrated(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[s
 
 
 def calibrated_alarms(network: Network, parts: list[list[int]], runs: int, rng: Any) -> Any:
-    """How many streams ring, of how many, by reading and set of families."""
+    """Return the number of streams with an alarm, by reading and set of families."""
     weights = [network.weight(part) for part in parts]
-    found = [
+    alarms = [
         Streams.start(network, weights, LIMITS, rng).feed(network.proba, HORIZON)
         for _ in range(runs // TOGETHER)
     ]
-    rung = np.isfinite(np.concatenate(found, axis=2))
-    return [[f"{part.sum()} of {part.size:,}" for part in reading] for reading in rung]
+    is_alarm = np.isfinite(np.concatenate(alarms, axis=2))
+    return [[f"{part.sum()} of {part.size:,}" for part in reading] for reading in is_alarm]
 
 
 def delays(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 3: rows until a drift is found, at an equal budget."""
+    """Point 3: measure the rows until a drift is found, at equal probabilities of a false alarm."""
     yield (
         "| network | drift | plain e-process | e-process of the monitor | e-detector without "
         "learned members | e-detector | ratio | rolling ECE |"
@@ -85,10 +86,10 @@ def delays(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
     for name in networks:
         network = Network.of(load(folder, name))
         limit, paths = ece_paths(network.proba, 20)
-        found = find_drifts(network, runs)
+        alarms = find_drifts(network, runs)
         for drift in DRIFTS:
-            # Plain e-process, that of the monitor, detectors without and with what is learned.
-            rows = found[drift][[0, 0, 1, 1], [0, 2, 1, 2]]
+            # Plain e-process, e-process of the monitor, detectors without and with learned members.
+            rows = alarms[drift][[0, 0, 1, 1], [0, 2, 1, 2]]
             middle, missed = np.median(rows, axis=1), np.isinf(rows).mean(axis=1)
             ece = [first_above(path, limit) for path in paths[drift]]
             cells = " | ".join(map(shown, middle, missed))
@@ -99,8 +100,10 @@ def delays(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
 
 
 def find_drifts(network: Network, runs: int) -> dict[str, Any]:
-    """Rows until the alarm after a quiet time that all drifts share, (2, 3, runs) by drift: tests
-    and detectors of the fixed members alike, as the monitor weighs them, and with learned ones.
+    """Return the rows until the alarm after calibrated rows that all drifts share.
+
+    The result has arrays (2, 3, runs) by drift: tests and detectors, for fixed members with equal
+    weights, fixed members with the weights of a monitor, and all members.
     """
     fixed = list(range(len(network.members.families)))
     weights = [
@@ -108,19 +111,19 @@ def find_drifts(network: Network, runs: int) -> dict[str, Any]:
         network.weight(fixed),
         network.weight([*fixed, len(fixed)]),
     ]
-    rng, found = np.random.default_rng(11), {drift: [] for drift in DRIFTS}
+    rng, alarms = np.random.default_rng(11), {drift: [] for drift in DRIFTS}
     truths = {drift: shift(network.proba) for drift, shift in DRIFTS.items()}
     for _ in range(runs // TOGETHER):
         quiet = Streams.start(network, weights, LIMITS, rng)
         quiet.feed(network.proba, QUIET)
         for drift, truth in truths.items():
-            found[drift].append(quiet.fork().feed(truth, LONGEST))
-    return {drift: np.concatenate(parts, axis=2) for drift, parts in found.items()}
+            alarms[drift].append(quiet.fork().feed(truth, LONGEST))
+    return {drift: np.concatenate(parts, axis=2) for drift, parts in alarms.items()}
 
 
 def ece_paths(proba: Any, runs: int) -> tuple[float, dict[str, list[Any]]]:
-    """Rolling ECE of drifting streams, and the limit that 5 % of calibrated ones of 20,000 rows
-    exceed.
+    """Return the rolling ECE of drifting streams, and the limit that 5% of calibrated streams of
+    20,000 rows exceed.
     """
     rng, paths = np.random.default_rng(12), {drift: [] for drift in DRIFTS}
     highest = []
@@ -133,7 +136,7 @@ def ece_paths(proba: Any, runs: int) -> tuple[float, dict[str, list[Any]]]:
 
 
 def rolling_ece(y: Any, p: Any) -> Any:
-    """ECE of the last 500 rows, every 100 rows: 15 bins of the top score, by running sums."""
+    """Return the ECE of the last 500 rows after every 100 rows, with 15 bins of the confidence."""
     score, right = p.max(axis=1), p.argmax(axis=1) == y
     cells = np.zeros((len(y) + 1, 15))
     cells[np.arange(1, len(y) + 1), np.minimum(score * 15, 14).astype(int)] = right - score
@@ -142,7 +145,7 @@ def rolling_ece(y: Any, p: Any) -> Any:
 
 
 def first_above(path: Any, limit: float) -> float:
-    """Rows until a rolling ECE exceeds a limit."""
+    """Return the rows until a rolling ECE exceeds a limit."""
     above = path > limit
     return WINDOW + EVERY * int(above.argmax()) if above.any() else np.inf
 
@@ -150,24 +153,26 @@ def first_above(path: Any, limit: float) -> float:
 def shown(rows: float, missed: float) -> str:
     if np.isnan(rows):
         return "not installed"
-    said = "-" if np.isinf(rows) else f"{rows:,.0f}"
+    text = "-" if np.isinf(rows) else f"{rows:,.0f}"
     share = f"{missed:.0%}" if missed >= 0.01 else "below 1%"
-    return f"{said} (missed {share})" if missed else said
+    return f"{text} (missed {share})" if missed else text
 
 
 def peers(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 3: beside a rolling ECE and, where it is installed, the risk monitoring of MAPIE (the
-    accuracy, 5,000 reference rows, no tolerance), all on the same streams.
+    """Point 3: compare with a rolling ECE and the risk monitoring of MAPIE on the same streams.
+
+    MAPIE monitors the accuracy, with 5,000 reference rows and no tolerance. Its column is empty of
+    results if MAPIE is not installed.
     """
     yield "| network | drift | calibrant, e-detector | rolling ECE | MAPIE, accuracy |"
     yield "|---|---|---|---|---|"
     for name in networks[:1]:
-        limit, found = watch_together(load(folder, name), runs)
-        for drift, rows in found.items():
-            cells = [shown(np.median(one), np.isinf(one).mean()) for one in rows]
+        limit, alarms = watch_together(load(folder, name), runs)
+        for drift, rows in alarms.items():
+            cells = [shown(np.median(times), np.isinf(times).mean()) for times in rows]
             if drift == CALIBRATED:
-                rung = [f"{np.isfinite(one).sum()} of {runs}" for one in rows]
-                cells = [rung[0], f"5 % (limit {limit:.4f}, set so)", rung[2]]
+                counts = [f"{np.isfinite(times).sum()} of {runs}" for times in rows]
+                cells = [counts[0], f"5% (by choice of the limit {limit:.4f})", counts[2]]
             yield f"| {name} | {drift} | {' | '.join(cells)} |"
 
 
@@ -175,40 +180,40 @@ CALIBRATED = "calibrated: alarms"
 
 
 def watch_together(proba: Any, runs: int) -> tuple[float, dict[str, Any]]:
-    """The limit of a rolling ECE that 5% of the calibrated streams exceed, and the rows until each
-    of the three raises an alarm, (3, runs) by drift.
+    """Return the limit of a rolling ECE that 5% of the calibrated streams exceed, and the rows
+    until each of the three methods raises an alarm, (3, runs) by drift.
     """
     rng = np.random.default_rng(13)
-    highest, rung = [], {drift: [] for drift in (CALIBRATED, *DRIFTS)}
+    highest, alarms = [], {drift: [] for drift in (CALIBRATED, *DRIFTS)}
     for _ in range(runs):
         p = proba[rng.integers(0, len(proba), HORIZON)]
         quiet = draw(p[:QUIET], rng)
         state = after_quiet(quiet, p[:QUIET])
         before = rolling_ece(quiet, p[:QUIET]).max()
-        for drift, found in rung.items():
+        for drift, delays in alarms.items():
             later = draw(DRIFTS.get(drift, lambda p: p)(p[QUIET:]), rng)
             path = rolling_ece(later, p[QUIET:])
             right = p.argmax(axis=1) == np.append(quiet, later)
             mapie = mapie_alarm(right[:QUIET], right[QUIET:])
-            found.append((monitor_alarm(state, later, p[QUIET:]), path, mapie))
-        highest.append(max(before, rung[CALIBRATED][-1][1].max()))
+            delays.append((monitor_alarm(state, later, p[QUIET:]), path, mapie))
+        highest.append(max(before, alarms[CALIBRATED][-1][1].max()))
     limit = float(np.quantile(highest, 1 - ALPHA))
     return limit, {
-        drift: np.array([(ours, first_above(path, limit), mapie) for ours, path, mapie in found]).T
-        for drift, found in rung.items()
+        drift: np.array([(ours, first_above(path, limit), mapie) for ours, path, mapie in delays]).T
+        for drift, delays in alarms.items()
     }
 
 
 def after_quiet(y: Any, p: Any) -> str:
-    """The state of a monitor that asks for exactness, after its first rows."""
+    """Return the state of a monitor without a tolerance after its first rows."""
     monitor = CalibrationMonitor(tolerance=0.0, horizon=HORIZON, classes=range(p.shape[1]))
     monitor.update(y, p)
     return monitor.to_json()
 
 
 def monitor_alarm(state: str, y: Any, p: Any) -> float:
-    """Rows until a monitor rings that goes on from a state, 0 where it rang before; infinite
-    where it does not.
+    """Return the rows until a monitor that continues from a state raises an alarm: 0 for an earlier
+    alarm, infinity for none.
     """
     monitor = CalibrationMonitor.from_json(state)
     before = monitor.n_rows
@@ -220,12 +225,14 @@ def monitor_alarm(state: str, y: Any, p: Any) -> float:
 
 
 def mapie_alarm(reference: Any, later: Any) -> float:
-    """The row at which MAPIE's bound of the accuracy rings; NaN without MAPIE.
+    """Return the row at which MAPIE's bound of the accuracy raises an alarm, NaN without MAPIE.
 
-    Its bound is a root that is searched for row by row, 2.3 s for 15,000 rows, which every update
-    repeats for all rows so far. The mean risk minus the bound exceeds the threshold where MAPIE's
-    supermartingale, at their distance, exceeds its own: one look a row, and none where the mean is
-    below the threshold. Its `update` with all rows rang at the same rows of five streams.
+    MAPIE computes its bound by a root search for each row, and every update repeats this for all
+    rows so far (2.3 s for 15,000 rows). The mean risk minus the bound exceeds the threshold if and
+    only if MAPIE's supermartingale at the excess of the mean over the threshold exceeds its own
+    limit. This function evaluates the supermartingale once per row, and only if the mean is above
+    the threshold. On five streams, the `update` of MAPIE with all rows raised its alarms at the
+    same rows.
     """
     try:
         from mapie.exchangeability_testing import RiskMonitoring
@@ -247,32 +254,33 @@ def mapie_alarm(reference: Any, later: Any) -> float:
 
 
 def binary(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 3 with two classes: beside the monitor of probcal, where it is installed, on the same
-    streams. It looks after every update, of 500 rows, so that delays are whole updates for both.
+    """Point 3 for binary data: compare with the monitor of probcal on the same streams.
+
+    probcal is checked after every update of 500 rows, so delays are whole updates for both.
     """
     yield "| drift | calibrant, e-detector | probcal |"
     yield "|---|---|---|"
     proba = load_labelled(folder / "kitti_1layernn_pycalib.npz")[1]
-    rng, rung = np.random.default_rng(14), {drift: [] for drift in (CALIBRATED, *DRIFTS)}
+    rng, alarms = np.random.default_rng(14), {drift: [] for drift in (CALIBRATED, *DRIFTS)}
     for _ in range(runs):
         p = proba[rng.integers(0, len(proba), HORIZON)]
         quiet = draw(p[:QUIET], rng)
         state = after_quiet(quiet, p[:QUIET])
-        for drift, found in rung.items():
+        for drift, delays in alarms.items():
             later = draw(DRIFTS.get(drift, lambda p: p)(p[QUIET:]), rng)
             ours = np.ceil(monitor_alarm(state, later, p[QUIET:]) / WINDOW) * WINDOW
-            found.append((ours, probcal_alarm(np.append(quiet, later), p)))
-    for drift, found in rung.items():
-        rows = np.array(found).T
-        cells = [shown(np.median(one), np.isinf(one).mean()) for one in rows]
+            delays.append((ours, probcal_alarm(np.append(quiet, later), p)))
+    for drift, delays in alarms.items():
+        rows = np.array(delays).T
+        cells = [shown(np.median(times), np.isinf(times).mean()) for times in rows]
         if drift == CALIBRATED:
-            cells = [f"{np.isfinite(one).sum()} of {runs}" for one in rows]
+            cells = [f"{np.isfinite(times).sum()} of {runs}" for times in rows]
         yield f"| {drift} | {' | '.join(cells)} |"
 
 
 def probcal_alarm(y: Any, p: Any) -> float:
-    """Rows until probcal rings, counted from the end of the quiet time, 0 where it rang before;
-    NaN where it is not installed.
+    """Return the rows from the end of the calibrated rows until probcal raises an alarm: 0 for an
+    earlier alarm, NaN if probcal is not installed.
     """
     try:
         from probcal.monitor import CalibrationMonitor as Other
@@ -286,7 +294,7 @@ def probcal_alarm(y: Any, p: Any) -> float:
 
 
 def run_length(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 2: the average run length."""
+    """Point 2: measure the average run length."""
     yield "| network | A | runs | mean rows to a false alarm | standard error |"
     yield "|---|---|---|---|---|"
     network = Network.of(load(folder, networks[0]))
@@ -302,7 +310,7 @@ def run_length(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[s
 
 
 def tolerance(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 4: gaps of the top claim against a tolerance of 0.02, a test at 5 %."""
+    """Point 4: test gaps of the confidence at 5% with a tolerance of 0.02."""
     yield "| true gap | runs | share alarmed in 20,000 rows | median rows |"
     yield "|---|---|---|---|"
     top = load(folder, networks[0]).max(axis=1)
@@ -313,19 +321,19 @@ def tolerance(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[st
     for gap in (0.0, 0.02, 0.03, 0.04, 0.06, 0.10):
         true = np.maximum(top - gap, 0.0)
         truth = np.column_stack([1 - true, true])
-        found = np.concatenate(
+        delays = np.concatenate(
             [
                 Streams.start(network, weights, LIMITS, rng).feed(truth, HORIZON, wanted=0)[0, 0]
                 for _ in range(runs // TOGETHER)
             ]
         )
-        middle, share = np.median(found), np.isfinite(found).mean()
-        yield f"| {gap} | {len(found):,} | {share:.3f} | {shown(middle, 0.0)} |"
+        middle, share = np.median(delays), np.isfinite(delays).mean()
+        yield f"| {gap} | {len(delays):,} | {share:.3f} | {shown(middle, 0.0)} |"
 
 
 def sequences(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 5: coverage at all times of 20,000 rows, looked at every 100, and the width at
-    5,000.
+    """Point 5: measure the coverage at all times of 20,000 rows, checked every 100 rows, and the
+    width at 5,000 rows.
     """
     yield "| network | runs that ever missed | half-width at 5,000 rows | fixed sample |"
     yield "|---|---|---|---|"
@@ -344,7 +352,7 @@ def sequences(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[st
 
 
 def groups(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 6: false discoveries among fifty groups, ten of which are overconfident."""
+    """Point 6: measure false discoveries among fifty groups, ten of which are overconfident."""
     proba, rng = load(folder, networks[0]), np.random.default_rng(5)
     shares, power = [], []
     for _ in range(runs):
@@ -355,14 +363,16 @@ def groups(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
         listed = [int(g.claim.split()[1]) for g in monitor.gaps()[1:] if g.is_listed]
         shares.append(sum(g >= 10 for g in listed) / max(1, len(listed)))
         power.append(sum(g < 10 for g in listed) / 10)
-    false, found = np.mean(shares), np.mean(power)
-    yield f"{runs} runs: share of false discoveries {false:.4f}, found {found:.2f}"
+    false, detected = np.mean(shares), np.mean(power)
+    yield f"{runs} runs: share of false discoveries {false:.4f}, found {detected:.2f}"
 
 
 def late(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 8: labels that come late, in an order that the forecasts decide, to all members; and
-    outcomes of a window of rows that are all alike, so that rows are calibrated one by one and far
-    from independent. 4,000 rows, a test at 5 %.
+    """Point 8: measure false alarms of a test at 5% with late labels and with dependent outcomes.
+
+    There are 4,000 rows. Labels come late in an order that depends on the predictions. The outcomes
+    of a window of rows depend on one random number, so each row is calibrated, but rows are far
+    from independent.
     """
     yield "| rows | runs | late, learned members | alike, `lag` of so many | alike, `lag=1` |"
     yield "|---|---|---|---|---|"
@@ -373,12 +383,14 @@ def late(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
             [watch_alike(window, lag, rng) for _ in range(n_runs)]
             for lag, n_runs in ((window, runs), (1, runs // 5))
         )
-        cells = " | ".join(f"{np.mean(rung):.3f}" for rung in (arrived, kept, broken))
+        cells = " | ".join(f"{np.mean(is_alarm):.3f}" for is_alarm in (arrived, kept, broken))
         yield f"| {window:,} | {runs:,} | {cells} |"
 
 
 def watch_late(most: int, rng: Any) -> bool:
-    """Whether calibrated rows with late labels raise an alarm; unsure rows come last."""
+    """Return whether calibrated rows with late labels raise an alarm. Labels of uncertain rows come
+    last.
+    """
     score = rng.uniform(0.55, 0.95, N_LATE)
     y = (rng.random(N_LATE) >= score).astype(int)
     delay = most * (1.0 - score) * rng.random(N_LATE)
@@ -388,7 +400,7 @@ def watch_late(most: int, rng: Any) -> bool:
 
 
 def watch_alike(window: int, lag: int, rng: Any) -> bool:
-    """Whether rows ring whose outcomes are decided by one number a window."""
+    """Return whether rows raise an alarm if one random number decides the outcomes of a window."""
     score = rng.uniform(0.55, 0.95, N_LATE)
     shared = np.repeat(rng.random(N_LATE // window), window)
     options = {"tolerance": 0.0, "mode": "test", "notions": ["confidence"], "lag": lag}
@@ -398,14 +410,14 @@ def watch_alike(window: int, lag: int, rng: Any) -> bool:
 
 
 def score_drift(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 10."""
+    """Point 10: measure false alarms and delays of `ScoreDrift`."""
     yield (
         "| reference rows | calibrated: alarmed in 20,000 rows | a class twice as frequent: rows |"
     )
     yield "|---|---|---|"
     proba, rng = load(folder, networks[0]), np.random.default_rng(6)
     likely = proba[:, 0] + 0.0
-    weight = (1 + likely) / (1 + likely).sum()  # the first class, as the model sees it, doubled
+    weight = (1 + likely) / (1 + likely).sum()  # twice the predicted frequency of the first class
     for n_reference in (500, 2_000, 10_000):
         alarms, rows = [], []
         for _ in range(max(10, runs // 4)):
@@ -423,15 +435,15 @@ def score_drift(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[
 
 
 def performance(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 9: accuracy without labels under four shifts, real labels, three splits of a file."""
+    """Point 9: estimate the accuracy without labels under four shifts, with real labels."""
     yield "| how the target rows were drawn | reference accuracy | estimate | interval holds |"
     yield "|---|---|---|---|"
     files = sorted(f for f in folder.glob("*.npz") if not f.name.startswith(LEFT_OUT))
     results: dict[str, list[tuple[float, float, bool]]] = {}
     for file in files:
         for seed in range(runs):
-            for shift, one in shifted_errors(file, seed):
-                results.setdefault(shift, []).append(one)
+            for shift, errors in shifted_errors(file, seed):
+                results.setdefault(shift, []).append(errors)
     for shift, rows in results.items():
         plain, ours, holds = np.array(rows).mean(axis=0)
         yield f"| {shift} ({len(rows)} cases) | {plain:.4f} | {ours:.4f} | {holds:.0%} |"
@@ -457,9 +469,9 @@ def shifted_errors(file: Path, seed: int) -> Iterator[tuple[str, tuple[float, fl
     for shift, weight in draws.items():
         rows = rest[rng.choice(len(rest), 2000, p=weight / weight.sum())]
         truth = float((p[rows].argmax(axis=1) == y[rows]).mean())
-        found = estimate_performance((y[ref], p[ref]), p[rows], n_resamples=20, rng=seed)
-        plain = abs(found.reference_accuracy - truth)
-        yield shift, (plain, abs(found.accuracy - truth), found.low <= truth <= found.high)
+        estimate = estimate_performance((y[ref], p[ref]), p[rows], n_resamples=20, rng=seed)
+        plain = abs(estimate.reference_accuracy - truth)
+        yield shift, (plain, abs(estimate.accuracy - truth), estimate.low <= truth <= estimate.high)
 
 
 def load_labelled(file: Path) -> tuple[Any, Any]:
@@ -477,7 +489,7 @@ def load_labelled(file: Path) -> tuple[Any, Any]:
 
 
 def speed(folder: Path, runs: int, networks: tuple[str, ...]) -> Iterator[str]:
-    """Point 11: rows a second of processor time, one thread, and the size of the state."""
+    """Point 11: measure rows per second of CPU time, with one thread, and the size of the state."""
     yield "| classes | tolerance | rows/s | state, bytes |"
     yield "|---|---|---|---|"
     rng = np.random.default_rng(7)
@@ -513,9 +525,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
-    parser.add_argument("--runs", type=int, help="instead of what each table takes")
+    parser.add_argument("--runs", type=int, help="number of runs (default: a number per table)")
     parser.add_argument("--networks", nargs="*", default=NETWORKS)
-    parser.add_argument("--write", type=Path, help="the page to write the tables into")
+    parser.add_argument("--write", type=Path, help="page to write the tables into")
     arguments = parser.parse_args()
     for name in arguments.only:
         measure, runs = PARTS[name]

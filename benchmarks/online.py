@@ -1,5 +1,6 @@
-"""What `OnlineCalibration` gains: simulated drifts of a real network, and COVTYPE in its natural
-order.
+"""Measure how much `OnlineCalibration` reduces log-loss.
+
+The data are simulated drifts of a real network, and COVTYPE in its natural order.
 
     python benchmarks/online.py --data ../shared/data [--rows 20_000]
 """
@@ -27,15 +28,15 @@ from calibrant.monitoring import OnlineCalibration
 
 N_ROWS, N_STREAMS = 6_000, 4
 TRAINED, CALIBRATED, REFIT, STEP = 20_000, 5_000, 1_000, 500
-MAPS = {
+CALIBRATORS = {
     "vector": VectorScaling(classes=range(7)),
     "structured": StructuredScaling("vector", classes=range(7)),
 }
-"""What online recalibration is held against: fitted once, and again and again."""
+"""Calibrators for comparison, which are fitted once or again after a number of rows."""
 
 
 def streams(p: Any) -> Iterator[tuple[str, Any]]:
-    """What the truth is of forecasts p, by the name of the drift."""
+    """Yield the name of each drift, and the true probabilities if the predictions are p."""
     t = np.arange(len(p))[:, None]
     yield "no drift", p
     yield "abrupt temperature change", normalized(p ** np.where(t < len(p) // 2, 1.0, 0.5))
@@ -64,43 +65,45 @@ def simulated(folder: Path) -> Iterator[str]:
             least = log_loss(truth, y)
             excess.setdefault(name, []).append([(loss - least) / N_ROWS for loss in losses])
     for name, rows in excess.items():
-        yield f"| {name} | " + " | ".join(f"{one:.5f}" for one in np.mean(rows, axis=0)) + " |"
+        yield f"| {name} | " + " | ".join(f"{value:.5f}" for value in np.mean(rows, axis=0)) + " |"
 
 
 def covtype(folder: Path, n_rows: int) -> Iterator[str]:
-    """A classifier of the first rows, judged on what follows in the order of the file."""
+    """Train a classifier on the first rows of the file, and evaluate on the rows that follow."""
     p, y = forecast_covtype(folder, n_rows)
     start = time.process_time()
     online = OnlineCalibration(classes=range(7)).fit(p, y)
     rate = len(y) / (time.process_time() - start)
     losses = {"deployed": log_loss(p, y)}
-    for title, own in MAPS.items():
-        own.fit(p[:CALIBRATED], y[:CALIBRATED])
-        once = np.vstack([p[:CALIBRATED], own.predict_proba(p[CALIBRATED:])])
+    for title, calibrator in CALIBRATORS.items():
+        calibrator.fit(p[:CALIBRATED], y[:CALIBRATED])
+        once = np.vstack([p[:CALIBRATED], calibrator.predict_proba(p[CALIBRATED:])])
         losses[f"{title}, once"] = log_loss(once, y)
-        losses[f"{title}, every {REFIT:,} rows"] = log_loss(np.vstack([*refitted(own, p, y)]), y)
+        losses[f"{title}, every {REFIT:,} rows"] = log_loss(
+            np.vstack([*refitted(calibrator, p, y)]), y
+        )
     losses["online"] = online.log_loss_
     yield f"| log-loss a row, COVTYPE, {len(y):,} rows | {' | '.join(losses)} |"
     yield "|---" * (1 + len(losses)) + "|"
     yield "| | " + " | ".join(f"{loss / len(y):.4f}" for loss in losses.values()) + " |"
-    yield f"\n{rate:,.0f} rows/s of processor time, K = 7\n"
-    yield from calibeaten(p, y)
+    yield f"\n{rate:,.0f} rows/s of CPU time, K = 7\n"
+    yield from calibeating(p, y)
 
 
-def calibeaten(p: Any, y: Any) -> Iterator[str]:
-    """Forecasts of each 500 rows before they are learnt from."""
+def calibeating(p: Any, y: Any) -> Iterator[str]:
+    """Evaluate predictions of 500 rows that are made before the calibrator is updated with them."""
     yield "| COVTYPE | log-loss a row | conf-ECE, 20 bins |"
     yield "|---|---|---|"
-    said = {"deployed": p}
+    predictions = {"deployed": p}
     for calibeat in (False, True):
         online = OnlineCalibration(classes=range(7), calibeat=calibeat)
-        said[f"online, calibeat={calibeat}"] = np.vstack([*foretold(online, p, y)])
-    for title, q in said.items():
+        predictions[f"online, calibeat={calibeat}"] = np.vstack([*predicted_blocks(online, p, y)])
+    for title, q in predictions.items():
         error = expected_calibration_error(y, q, n_bins=20, classes=range(7))
         yield f"| {title} | {log_loss(q, y) / len(y):.4f} | {error:.4f} |"
 
 
-def foretold(online: OnlineCalibration, p: Any, y: Any) -> Iterator[Any]:
+def predicted_blocks(online: OnlineCalibration, p: Any, y: Any) -> Iterator[Any]:
     for start in range(0, len(y), STEP):
         rows = slice(start, start + STEP)
         yield online.predict_proba(p[rows])
@@ -108,7 +111,9 @@ def foretold(online: OnlineCalibration, p: Any, y: Any) -> Iterator[Any]:
 
 
 def forecast_covtype(folder: Path, n_rows: int) -> tuple[Any, Any]:
-    """Probabilities and labels of what follows the rows of the training, in the file's order."""
+    """Return probabilities and labels of the rows after the training rows, in the order of the
+    file.
+    """
     with np.load(folder / "features_covtype.npz", allow_pickle=False) as file:
         x, y = (file[name][: TRAINED + n_rows] for name in ("X", "y"))
         y = y.astype(int) - int(file["y"].min())
@@ -119,22 +124,23 @@ def forecast_covtype(folder: Path, n_rows: int) -> tuple[Any, Any]:
     return normalized(p), y[TRAINED:]
 
 
-def refitted(own: Any, p: Any, y: Any) -> Iterator[Any]:
-    """Each thousand rows by a map of the thousand before."""
+def refitted(calibrator: Any, p: Any, y: Any) -> Iterator[Any]:
+    """Yield predictions of each thousand rows by a calibrator of the thousand rows before."""
     yield p[:REFIT]
     for start in range(REFIT, len(y), REFIT):
         before = slice(start - REFIT, start)
-        # A map of few rows of some classes runs away: a little uniform mass on both sides.
-        own.fit(p[before], y[before])
-        yield 0.99 * own.predict_proba(p[start : start + REFIT]) + 0.01 / 7
+        # If a class has few rows, a calibrator may predict a probability of zero. A little uniform
+        # mass in the predictions prevents this.
+        calibrator.fit(p[before], y[before])
+        yield 0.99 * calibrator.predict_proba(p[start : start + REFIT]) + 0.01 / 7
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--rows", type=int, default=561_012, help="of COVTYPE")
+    parser.add_argument("--rows", type=int, default=561_012, help="number of rows of COVTYPE")
     arguments = parser.parse_args()
-    # Classes that a thousand rows lack: what a refit does about them is part of the comparison.
+    # Some thousands of rows lack classes. How a refit handles these is part of the comparison.
     warnings.simplefilter("ignore", ConvergenceWarning)
     for lines in (simulated(arguments.data), covtype(arguments.data, arguments.rows)):
         for line in lines:

@@ -1,14 +1,14 @@
-"""Every multiclass method of the library and of peers, ranked on real predictions.
+"""Rank the multiclass methods of Calibrant and of other packages on real predictions.
 
     python benchmarks/ranking.py --data ../shared/data --output benchmarks/records/ranking.md
     python benchmarks/ranking.py --data FOLDER --files kitti --sizes 50 200
 
-FOLDER may hold any files of ``logits`` or ``probs`` with ``labels`` (or a split, ``val_logits`` and
-so on), and in ``uci`` any files of ``X`` and ``y``, of which five classifiers of scikit-learn make
-predictions out of fold. A case is a file and a number of rows to calibrate on; each is kept in
-``benchmarks/results/ranking``, so that a run that was stopped goes on where it was, and a method
-that has changed can be measured anew (``--again auto``). Peers that do not import are named and
-left out.
+FOLDER may contain files with ``labels`` and with ``logits`` or ``probs``, or with a split
+(``val_logits`` and so on). Its subfolder ``uci`` may contain files with ``X`` and ``y``, for which
+five scikit-learn classifiers make out-of-fold predictions. A case is a file and a number of
+calibration rows. Cases are stored in ``benchmarks/results/ranking.csv``, so an interrupted run
+continues. ``--again auto`` repeats the measurements of a method. Packages that cannot be imported
+are reported and left out.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from reproduction import short, write_text
 RESULTS = Path(__file__).parent / "results" / "ranking.csv"
 SIZES = (50, 200, 1000, 5000)
 MATRIX_CLASSES = 110
-SLOW = {"matrix", "dirichlet", "gp"}  # with more classes
+SLOW = {"matrix", "dirichlet", "gp"}  # these are left out for more classes
 CLASSIFIERS = {
     "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
     "nbayes": GaussianNB(),
@@ -74,14 +74,14 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        made = f"{self.file.stem}-{self.classifier}" if self.classifier else self.file.stem
-        return f"{made}--{self.n_rows}"
+        stem = f"{self.file.stem}-{self.classifier}" if self.classifier else self.file.stem
+        return f"{stem}--{self.n_rows}"
 
 
 # Methods: functions of (probabilities, labels, probabilities to calibrate)
 
 
-def own(name: str) -> Callable[[Any, Any, Any], Any]:
+def calibrant_method(name: str) -> Callable[[Any, Any, Any], Any]:
     def run(P: Any, y: Any, Q: Any) -> Any:
         chosen = method(name)
         if METHODS[name].is_binary and P.shape[1] > 2:
@@ -92,7 +92,7 @@ def own(name: str) -> Callable[[Any, Any, Any], Any]:
 
 
 class _Echo:
-    """A fitted classifier of given probabilities, for scikit-learn's wrappers."""
+    """A classifier with given probabilities, for the wrappers of scikit-learn."""
 
     _estimator_type = "classifier"
 
@@ -164,17 +164,17 @@ PEERS = {
 
 
 def methods() -> dict[str, Callable[[Any, Any, Any], Any]]:
-    """All that import; what does not is named on standard error."""
-    # A script of this folder has the name of a package, coverage, that peers look for.
+    """Return the methods that can be imported. The others are reported on standard error."""
+    # A script of this folder is called coverage, like a package that others import.
     here = Path(__file__).resolve().parent
     sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != here]
-    found = {name: own(name) for name in METHODS}
+    available = {name: calibrant_method(name) for name in METHODS}
     for name, (make, argument) in PEERS.items():
         try:
-            found[name] = make(argument)
+            available[name] = make(argument)
         except ImportError as missing:
             print(f"{name} is left out: {missing}", file=sys.stderr)
-    return found
+    return available
 
 
 # Cases
@@ -189,7 +189,7 @@ def cases(folder: Path, wanted: list[str], sizes: list[int]) -> Iterator[Case]:
 
 
 def predictions(case: Case) -> tuple[Rows, Rows] | None:
-    """Probabilities to calibrate on and to judge, or None where there are too few."""
+    """Return calibration and test probabilities, or None if there are too few rows."""
     if case.classifier:
         with np.load(case.file, allow_pickle=False) as file:
             X, y = file["X"].astype(np.float64), np.unique(file["y"], return_inverse=True)[1]
@@ -214,7 +214,7 @@ def normal(P: Any) -> Any:
     return P / P.sum(axis=1, keepdims=True)
 
 
-def judged(y: Any, proba: Any) -> list[float]:
+def errors_of(y: Any, proba: Any) -> list[float]:
     debiased = {"norm": 2, "debias": True}
     return [
         log_loss(y, proba),
@@ -225,29 +225,30 @@ def judged(y: Any, proba: Any) -> list[float]:
 
 
 def measure(case: Case, again: Sequence[str] = ()) -> None:
-    """Measures and processor seconds of every method, kept; a failure is kept as its message.
+    """Measure and store the errors and the CPU seconds of every method, or the message of its
+    failure.
 
-    Of a case that is kept already only the methods ``again`` are measured anew.
+    For a stored case, only the methods in ``again`` are measured.
     """
     warnings.simplefilter("ignore")
     results = read_results(RESULTS)
-    found: dict[str, Any] = results.get(case.name, {})
-    parts = predictions(case) if found or case.name not in results else None
-    wanted = {name: run for name, run in methods().items() if not found or name in again}
+    outcomes: dict[str, Any] = results.get(case.name, {})
+    parts = predictions(case) if outcomes or case.name not in results else None
+    wanted = {name: run for name, run in methods().items() if not outcomes or name in again}
     for name, run in wanted.items() if parts else ():
-        fit, judge = parts
+        fit, test = parts
         if name in SLOW and fit.scores.shape[1] > MATRIX_CLASSES:
             continue
         begin = time.process_time()
         try:
-            proba = run(fit.scores, fit.labels, judge.scores)
+            proba = run(fit.scores, fit.labels, test.scores)
             seconds = time.process_time() - begin
-            measures = judged(judge.labels, normal(proba))  # NaN is a failure, too
+            measures = errors_of(test.labels, normal(proba))  # NaN counts as a failure
         except Exception as failure:
-            found[name] = {"failed": f"{type(failure).__name__}: {failure}"[:200]}
+            outcomes[name] = {"failed": f"{type(failure).__name__}: {failure}"[:200]}
             continue
-        found[name] = {"measures": short(measures), "cpu": short(seconds)}
-    append_result(RESULTS, case.name, found)
+        outcomes[name] = {"measures": short(measures), "cpu": short(seconds)}
+    append_result(RESULTS, case.name, outcomes)
 
 
 # The page
@@ -255,13 +256,13 @@ def measure(case: Case, again: Sequence[str] = ()) -> None:
 
 FILES, UCI, MANY = "files", "UCI classifiers", f"more than {MATRIX_CLASSES} classes"
 OURS = "auto"
-Found = dict[str, Any]
-"""What a case has shown, by method."""
+Outcomes = dict[str, Any]
+"""Results of a case by method."""
 
 
-def page(results: dict[str, Found]) -> str:
-    filled = {case: found for case, found in results.items() if found}
-    names = list(dict.fromkeys(name for found in filled.values() for name in found))
+def page(results: dict[str, Outcomes]) -> str:
+    filled = {case: outcomes for case, outcomes in results.items() if outcomes}
+    names = list(dict.fromkeys(name for outcomes in filled.values() for name in outcomes))
     head = {"n_cases": len(filled), "n_methods": len(names), "most": MATRIX_CLASSES}
     head["n_sets"] = len(set(map(set_of, filled)))
     parts = [HEAD.format(**head, missing=missing(results))]
@@ -279,28 +280,30 @@ def page(results: dict[str, Found]) -> str:
 
 HEAD = """# A ranking of today
 
-By `benchmarks/ranking.py`: {n_cases} cases (a file of real predictions, or a classifier on a UCI
-set, and a number of rows to calibrate on) of {n_sets} data sets, {n_methods} methods, those of
-peers with the package in front. Several classifiers of one data set are not independent, so ranks
-are averaged within a data set first, then over data sets; 1 is best. Only methods that took part in
-all cases are ranked. One that failed in a case (scikit-learn's need every class among the rows, an
-answer of NaN is a failure) ranks last there, and counts as harm. *Behind the first* is the mean
-difference of the log-loss ranks to the first method, with its standard error over data sets:
-differences below two standard errors are not significant even without a correction for the number
-of pairs. The critical difference (Nemenyi, 0.05) corrects for all pairs and counts data sets.
-*Harmed* is the share of cases whose log-loss is above the uncalibrated one by more than 0.005. CPU
-seconds are of a fit and a prediction, the median over cases. Files of more than {most} classes have
-tables of their own, without the methods that take minutes there.
+`benchmarks/ranking.py` compares {n_methods} methods on {n_cases} cases of {n_sets} data sets. A
+case is a file of real predictions, or a classifier on a UCI data set, with a number of calibration
+rows. Methods of other packages have the name of the package in front.
 
-**Used for design.** The rules of the automatic choice were chosen on these files, and its rule for
-Dirichlet calibration on these UCI sets. No data set was kept back, so the place of `auto` is
-optimistic.
+Ranks are averaged within each data set first, because several classifiers of one data set are not
+independent. They are then averaged over data sets, and 1 is best. Only methods that were run in all
+cases are ranked. A method that failed in a case ranks last there, and counts as harm. Methods of
+scikit-learn fail if a class has no rows, and NaN in a prediction is a failure. *Behind the first*
+is the mean difference of the log-loss ranks to the first method, with its standard error over data
+sets. Differences below two standard errors are not significant even without a correction for the
+number of pairs. The critical difference (Nemenyi, 0.05) corrects for all pairs of methods.
+*Harmed* is the share of cases whose log-loss exceeds the uncalibrated one by more than 0.005. CPU
+seconds include a fit and a prediction, and are the median over cases. Files with more than {most}
+classes have separate tables, without the methods that take minutes there.
+
+**Used for the design.** The rules of the automatic choice were designed on these files, and its
+rule for Dirichlet calibration on these UCI data sets. No data set was kept back, so the ranks of
+`auto` are optimistic.
 {missing}
 """
 
 
-def missing(results: dict[str, Found]) -> str:
-    """Which cases of the files that were begun are not in it."""
+def missing(results: dict[str, Outcomes]) -> str:
+    """List the cases of measured files that are missing."""
     files = dict.fromkeys(case.rpartition("--")[0] for case in results)
     left = [
         f"{file} with {size:,} rows"
@@ -310,18 +313,20 @@ def missing(results: dict[str, Found]) -> str:
     return f"Not run: {', '.join(left)}." if left else ""
 
 
-def of_size(results: dict[str, Found], size: int) -> dict[str, Found]:
-    return {case: found for case, found in results.items() if case.endswith(f"--{size}")}
+def of_size(results: dict[str, Outcomes], size: int) -> dict[str, Outcomes]:
+    return {case: outcomes for case, outcomes in results.items() if case.endswith(f"--{size}")}
 
 
-def group_of(case: str, found: Found) -> str:
-    if "matrix" not in found:
+def group_of(case: str, outcomes: Outcomes) -> str:
+    if "matrix" not in outcomes:
         return MANY
     return UCI if case.rpartition("--")[0].rpartition("-")[2] in CLASSIFIERS else FILES
 
 
-def summary(results: dict[str, Found]) -> str:
-    """Mean log-losses: the best method, ours, and the best of the peers, by rows and by group."""
+def summary(results: dict[str, Outcomes]) -> str:
+    """Return mean log-losses of the best method, `auto` and the best other package, by rows and by
+    group.
+    """
     rows = []
     for size, group in product(SIZES, (FILES, UCI, MANY)):
         of_group = [f for case, f in of_size(results, size).items() if group_of(case, f) == group]
@@ -329,92 +334,98 @@ def summary(results: dict[str, Found]) -> str:
             rows.append([f"{size:,}", group, len(of_group), *standing(mean_losses(of_group))])
     header = ["rows", "cases of", "cases", "first, mean log-loss", "automatic choice, place"]
     header += ["best peer", "ours - best peer"]
-    said = "Means are of methods that failed in none of the cases."
-    return f"{said}\n\n{markdown_table(header, rows)}"
+    note = "The means are over all cases. Only methods that never failed are shown."
+    return f"{note}\n\n{markdown_table(header, rows)}"
 
 
-def mean_losses(chosen: list[Found]) -> dict[str, float]:
-    """Mean log-loss of the methods that failed nowhere, the least first."""
-    names = [n for n in chosen[0] if all("measures" in found.get(n, ()) for found in chosen)]
-    losses = {n: float(np.mean([found[n]["measures"][0] for found in chosen])) for n in names}
+def mean_losses(chosen: list[Outcomes]) -> dict[str, float]:
+    """Return the mean log-loss of the methods that never failed, in ascending order."""
+    names = [n for n in chosen[0] if all("measures" in outcomes.get(n, ()) for outcomes in chosen)]
+    losses = {n: float(np.mean([outcomes[n]["measures"][0] for outcomes in chosen])) for n in names}
     return dict(sorted(losses.items(), key=lambda item: item[1]))
 
 
 def standing(losses: dict[str, float]) -> list[str]:
-    """Who is first, the place of the automatic choice, the best peer, and by how much they
-    differ."""
+    """Return the best method, the place of the automatic choice, the best other package, and the
+    difference of the last two.
+    """
     (first, least), place = next(iter(losses.items())), list(losses).index(OURS) + 1
     ours = losses[OURS]
     peers = {name: loss for name, loss in losses.items() if name in PEERS}
-    said = [f"{first} {least:.4f}", f"{ours:.4f}, {place} of {len(losses)}"]
+    cells = [f"{first} {least:.4f}", f"{ours:.4f}, {place} of {len(losses)}"]
     if not peers:
-        return [*said, "none without a failure", ""]
+        return [*cells, "none without a failure", ""]
     peer, loss = next(iter(peers.items()))
-    return [*said, f"{peer} {loss:.4f}", f"{ours - loss:+.4f}"]
+    return [*cells, f"{peer} {loss:.4f}", f"{ours - loss:+.4f}"]
 
 
 def set_of(case: str) -> str:
-    """The data set of a case: files of networks by the first part of their name."""
+    """Return the data set of a case. For networks, it is the first part of the file name."""
     name = case.rpartition("--")[0]
     data, _, classifier = name.rpartition("-")
     return data if classifier in CLASSIFIERS else name.removeprefix("focal_").partition("_")[0]
 
 
-def set_ranks(chosen: dict[str, Found], common: list[str]) -> Any:
-    """Ranks of methods, averaged over the cases of each data set, (sets, methods, measures)."""
+def set_ranks(chosen: dict[str, Outcomes], common: list[str]) -> Any:
+    """Return ranks averaged over the cases of each data set, (data sets, methods, measures)."""
     values = np.array(
-        [[found[name].get("measures", FAILED) for name in common] for found in chosen.values()]
+        [
+            [outcomes[name].get("measures", FAILED) for name in common]
+            for outcomes in chosen.values()
+        ]
     )
     ranks = rankdata(values, axis=1)
     sets = np.array([set_of(case) for case in chosen])
     return np.array([ranks[sets == name].mean(axis=0) for name in np.unique(sets)])
 
 
-def table(chosen: dict[str, Found], names: list[str]) -> str:
-    found = list(chosen.values())
-    common = [name for name in names if all(name in case for case in found)]
+def table(chosen: dict[str, Outcomes], names: list[str]) -> str:
+    outcomes = list(chosen.values())
+    common = [name for name in names if all(name in case for case in outcomes)]
     ranks = set_ranks(chosen, common)
     mean, n_sets = ranks.mean(axis=0), len(ranks)
     behind = ranks[:, :, 0] - ranks[:, [mean[:, 0].argmin()], 0]
     rows = [
-        [name, *mean[i], difference(behind[:, i]), *harm(found, name)]
+        [name, *mean[i], difference(behind[:, i]), *harm(outcomes, name)]
         for i, name in enumerate(common)
     ]
     rows.sort(key=lambda row: row[1])
-    said = f"{len(chosen)} cases of {n_sets} data sets"
+    counts = f"{len(chosen)} cases of {n_sets} data sets"
     if n_sets > 1:
         gap = critical_difference(len(common), n_sets, method="nemenyi")
-        said += f", critical difference {gap:.2f}"
+        counts += f", critical difference {gap:.2f}"
     measures = (f"rank, {measure}" for measure in MEASURES)
     header = ["method", *measures, "behind the first", "harmed", "CPU seconds"]
-    return f"{said}.\n\n{markdown_table(header, rows)}"
+    return f"{counts}.\n\n{markdown_table(header, rows)}"
 
 
 def difference(values: Any) -> str:
-    """Mean and standard error over data sets."""
+    """Return the mean and the standard error over data sets."""
     if len(values) < 2:
         return f"{values.mean():.2f}"
     return f"{values.mean():.2f} ± {values.std(ddof=1) / np.sqrt(len(values)):.2f}"
 
 
 def harm(chosen: list[dict[str, Any]], name: str) -> list[str]:
-    base = [found["identity"]["measures"][0] for found in chosen]
-    own = [found[name].get("measures", FAILED)[0] for found in chosen]
-    share = np.mean(np.subtract(own, base) > 0.005)
+    base = [outcomes["identity"]["measures"][0] for outcomes in chosen]
+    losses = [outcomes[name].get("measures", FAILED)[0] for outcomes in chosen]
+    share = np.mean(np.subtract(losses, base) > 0.005)
     return [
         f"{share:.0%}",
-        f"{np.nanmedian([found[name].get('cpu', np.nan) for found in chosen]):.3f}",
+        f"{np.nanmedian([outcomes[name].get('cpu', np.nan) for outcomes in chosen]):.3f}",
     ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--files", nargs="*", default=[], help="parts of names")
+    parser.add_argument(
+        "--files", nargs="*", default=[], help="parts of file names (default: all files)"
+    )
     parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))
-    parser.add_argument("--output", type=Path, help="a page to write; by default it is printed")
+    parser.add_argument("--output", type=Path, help="page to write (default: print it)")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--again", nargs="*", default=[], help="methods to measure anew")
+    parser.add_argument("--again", nargs="*", default=[], help="methods to measure again")
     chosen = parser.parse_args()
     wanted = cases(chosen.data, chosen.files, chosen.sizes)
     finished = read_results(RESULTS)

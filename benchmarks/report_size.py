@@ -1,9 +1,9 @@
-"""Time and memory of reports of many rows: ``python benchmarks/report_size.py [ROWS ...]``.
+"""Measure the time and the memory of reports with many rows.
 
-Each report is made in a process of its own, of three classes, by temperature scaling unless
-``--method`` says otherwise; seconds are those of the processor, memory is the largest that was
-resident. What is drawn at random costs the same whatever the rows: a report of ten times the rows
-should take at most ten times as long.
+Run ``python benchmarks/report_size.py [ROWS ...]``. Each report has three classes and its own
+process. The method is temperature scaling, unless ``--method`` names another one. The script
+measures CPU seconds and the peak resident memory. The cost of the simulations does not depend on
+the rows, so ten times the rows should take at most ten times as long.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ N_CLASSES = 3
 
 
 def report(n_rows: int, method: str) -> None:
-    """Make one report, and print what it cost."""
+    """Make a report and print its cost."""
     import calibrant
     from calibrant.datasets import noisy_simplex
     from calibrant.report import summarize, to_html
 
     data = noisy_simplex(n_rows, N_CLASSES, noise=0.2, rng=0)
     before, started = _resident(), time.process_time()
-    made = summarize(data.labels, data.proba, calibrator=calibrant.method(method), method=method)
+    summary = summarize(data.labels, data.proba, calibrator=calibrant.method(method), method=method)
     spent = time.process_time() - started
-    size = len(to_html(made))
+    size = len(to_html(summary))
     cost = {"rows": n_rows, "seconds": spent, "data_mb": before, "peak_mb": _resident()}
     print(json.dumps({**cost, "html_kb": size / 1000}))
 
 
 def _resident() -> float:
-    """Largest resident memory so far, in MB."""
+    """Return the largest resident memory so far in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -42,7 +42,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rows", nargs="*", type=int, default=[100_000, 1_000_000, 5_000_000])
     parser.add_argument("--method", default="temperature")
-    parser.add_argument("--one", action="store_true", help="in this process; for the script itself")
+    parser.add_argument(
+        "--one", action="store_true", help="measure in this process (used by the script itself)"
+    )
     given = parser.parse_args()
     if given.one:
         report(given.rows[0], given.method)

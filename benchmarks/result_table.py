@@ -1,7 +1,7 @@
 """Results of a study in one CSV file: one row for each measured quantity of a case.
 
 The columns are ``case``, ``quantity`` (nested names, joined by " | ") and ``value`` (a number, a
-text or a list, as JSON). A case is appended when it is finished, so an interrupted run continues
+string or a list, as JSON). A case is appended when it is finished, so an interrupted run continues
 where it stopped, and several processes can share a file. If a case occurs twice, its later rows
 count.
 """
@@ -19,25 +19,25 @@ FIELDS = ("case", "quantity", "value")
 SEPARATOR = " | "
 
 Results = dict[str, dict[str, Any]]
-"""For each case, nested dictionaries of what was measured."""
+"""Nested dictionaries of results by case."""
 
 
 def read_results(path: Path) -> Results:
     """Return the cases of a file in alphabetical order; none if there is no file."""
     if not path.exists():
         return {}
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if not row["quantity"]:  # the first row of a case
-                found[row["case"]] = {}
+                results[row["case"]] = {}
                 continue
             *parents, name = row["quantity"].split(SEPARATOR)
-            entry = found[row["case"]]
+            entry = results[row["case"]]
             for parent in parents:
                 entry = entry.setdefault(parent, {})
             entry[name] = json.loads(row["value"])
-    return dict(sorted(found.items()))
+    return dict(sorted(results.items()))
 
 
 def append_result(path: Path, case: str, measured: Mapping[str, Any]) -> None:

@@ -4,9 +4,10 @@
 
 The file is the population: its rows are drawn with replacement, so the error rate above every
 threshold is known. The rows "bounds" have the share of samples in which any of the 16 bounds is
-violated (at most 0.1 is promised), and the mean share of rows that a risk of 0.05 proves. The rows
-"power" have the share of samples, with labels drawn from the probabilities at temperature 1.25, in
-which a test at level 0.05 rejects; n is the number of rows for a power of 0.8 (`rows_needed`).
+violated (the guarantee is at most 0.1), and the mean share of rows for which the bounds guarantee a
+risk of 0.05. The rows "power" have the share of samples in which a test at level 0.05 rejects. The
+labels of these samples are drawn from the probabilities at temperature 1.25, and n is the number of
+rows for a power of 0.8 (`rows_needed`).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ FIELDS = ("kind", "data", "n", "what", "share", "samples", "coverage")
 
 
 def predictions(path: Path) -> tuple[Any, Any]:
-    """Probabilities and labels of the test rows of a file, or of all its rows."""
+    """Return probabilities and labels of the test rows of a file, or of all its rows."""
     inputs, rows, test = load(path)
     chosen = test or rows
     proba = np.asarray(as_proba(chosen.scores, inputs), dtype=np.float64)
@@ -53,7 +54,7 @@ def predictions(path: Path) -> tuple[Any, Any]:
 
 
 def bounds(proba: Any, labels: Any, n_samples: int) -> Iterator[dict[str, Any]]:
-    """Violations of simultaneous bounds, per number of rows."""
+    """Yield violations of simultaneous bounds by number of rows."""
     score, wrong = proba.max(axis=1), proba.argmax(axis=1) != labels
     order = np.argsort(score)
     ordered = score[order]
@@ -72,7 +73,7 @@ def bounds(proba: Any, labels: Any, n_samples: int) -> Iterator[dict[str, Any]]:
 
 
 def score_p_value(y: Any, proba: Any, seed: int) -> float:
-    """The two-sided score test of temperature 1, as 0 or 1 at level 0.05."""
+    """Return 1 if the two-sided score test of temperature 1 rejects at level 0.05, or 0."""
     u = np.log(np.maximum(proba, 1e-300))
     mean = (proba * u).sum(axis=1)
     variance = (proba * u**2).sum(axis=1) - mean**2
@@ -94,7 +95,7 @@ TESTS: dict[str, Callable[[Any, Any, int], float]] = {
 
 
 def powers(proba: Any, n_samples: int) -> Iterator[dict[str, Any]]:
-    """Share of rejections of tests at the planned number of rows."""
+    """Yield shares of rejections of tests at the planned number of rows."""
     n_rows = rows_needed(proba, temperature=TEMPERATURE).n_rows
     rng, rejected = np.random.default_rng(1), dict.fromkeys(TESTS, 0)
     for seed in range(n_samples):

@@ -1,8 +1,7 @@
-"""Speed of the scaling family beside scikit-learn, as ratios in one run: one thread, process CPU
-time, best of several.
+"""Compare the speed of scaling methods with scikit-learn.
 
-Run ``python benchmarks/scaling.py`` (two minutes), with ``--large`` for the largest workloads as
-well.
+Run ``python benchmarks/scaling.py`` (two minutes). ``--large`` adds the largest workloads. The
+script uses one thread and the shortest of several CPU times, and prints ratios of one run.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from calibrant import DirichletCalibration, StructuredScaling, TemperatureScalin
 
 
 def workload(n_samples, n_classes, seed=0):
-    """Overconfident logits with a little noise, and labels."""
+    """Return overconfident logits with a little noise, and labels."""
     rng = np.random.default_rng(seed)
     logits = 2 * rng.normal(size=(n_samples, n_classes))
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
@@ -61,7 +60,7 @@ def dirichlet(n_samples, n_classes, solver, repeats, lam=1e-3):
     ours = cpu_seconds(
         lambda: DirichletCalibration(lam, inputs="logits").fit(logits, labels), repeats
     )
-    # scikit-learn penalises all weights and no intercept: the nearest problem that it solves.
+    # scikit-learn penalizes all weights and no intercept. This is its closest problem.
     model = LogisticRegression(C=1 / (2 * lam * n_samples), solver=solver, tol=1e-6, max_iter=1000)
     theirs = cpu_seconds(lambda: model.fit(u, labels), 1)
     row("Dirichlet", n_samples, n_classes, ours, solver, theirs)
@@ -69,9 +68,9 @@ def dirichlet(n_samples, n_classes, solver, repeats, lam=1e-3):
 
 def search(n_samples, n_classes):
     logits, labels = workload(n_samples, n_classes)
-    one = cpu_seconds(lambda: DirichletCalibration(1e-3, inputs="logits").fit(logits, labels), 1)
+    single = cpu_seconds(lambda: DirichletCalibration(1e-3, inputs="logits").fit(logits, labels), 1)
     whole = cpu_seconds(lambda: DirichletCalibration(inputs="logits").fit(logits, labels), 1)
-    row("one fit", n_samples, n_classes, one, "lam=None (16 fits)", whole)
+    row("one fit", n_samples, n_classes, single, "lam=None (16 fits)", whole)
 
 
 def structured(n_samples, n_classes, structure, repeats):

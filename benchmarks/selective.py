@@ -1,4 +1,4 @@
-"""Decisions: answered rows, how often a risk is exceeded, batches, sets, costs, and time.
+"""Measure answered rows, exceeded risks, batches, sets, costs and time of decisions.
 
     python benchmarks/selective.py FOLDER            # files of predictions; writes the CSV file
     python benchmarks/selective.py FOLDER --draws 100 --parts hard batch
@@ -92,10 +92,10 @@ def file_cells(folder: Path, n_draws: int):
                 answered, n_above = 0.0, 0
                 for _ in range(n_draws):
                     rows = rng.integers(len(scores), size=n)
-                    found = find_threshold(
+                    threshold = find_threshold(
                         scores[rows], errors[rows].astype(float), risk, DELTA, rng
                     )
-                    below = np.searchsorted(ordered, found.value, side="right")
+                    below = np.searchsorted(ordered, threshold.value, side="right")
                     count = len(scores) - below
                     answered += count / len(scores)
                     n_above += count > 0 and tail[below] > risk * count
@@ -113,10 +113,10 @@ def file_cells(folder: Path, n_draws: int):
 
 
 def _three_scales(u, risk):
-    """Rate of errors that puts the answers above the risk at three separate coverages."""
+    """Return error rates for which the risk is exceeded at three separate coverages."""
     rate = np.zeros(len(u))
     for low, high in ((0.02, 0.05), (0.15, 0.3), (0.6, 1.0)):
-        # Enough errors between low and high to lift the mean at high just above the risk.
+        # Add enough errors between low and high, so that the mean at high is just above the risk.
         before = _mean_rate(rate, u, low)
         needed = (1.001 * risk * high - before * low) / (high - low)
         rate = np.where((u >= low) & (u < high), needed, rate)
@@ -129,7 +129,7 @@ def _mean_rate(rate, u, high):
 
 
 def shapes(risk):
-    """Rates of errors by rank (0: surest), tabulated on a fine grid of ranks."""
+    """Return error rates by rank (0 has the highest confidence) on a fine grid of ranks."""
     u = (np.arange(200_000) + 0.5) / 200_000
     return {
         "constant": np.full(len(u), risk * (1 + 1e-9)),
@@ -170,7 +170,7 @@ def hard_cells(n_draws: int):
 
 
 def time_cells():
-    """CPU seconds of a proof with 100,000 rows; the limit is 2."""
+    """Yield the CPU seconds of `find_threshold` for 100,000 rows. The limit is 2."""
     rng = np.random.default_rng(0)
     for risk in (0.001, 0.01, 0.05, 0.1, 0.3):
         n = 100_000
@@ -178,13 +178,13 @@ def time_cells():
         losses = (rng.random(n) < np.clip(3.2 * risk * (1 - scores) ** 2, 0, 1)).astype(float)
         boundary_of.cache_clear()
         start = time.process_time()
-        found = find_threshold(scores, losses, risk, DELTA, rng)
+        threshold = find_threshold(scores, losses, risk, DELTA, rng)
         seconds = time.process_time() - start
-        yield ("seconds", f"answered {found.n_answered / n:.3f}", n, risk, seconds, 2.0, "", 1)
+        yield ("seconds", f"answered {threshold.n_answered / n:.3f}", n, risk, seconds, 2.0, "", 1)
 
 
 def batch_cells(n_draws: int):
-    """Share of wrong answers of `select_answers`; the limit is the risk + 3 standard errors."""
+    """Yield shares of wrong answers of `select_answers`. The limit adds 3 standard errors."""
     for shape in ("calibrated", "ties", "not monotone"):
         for risk in (0.02, 0.05, 0.1, 0.2):
             rng, shares, answered = np.random.default_rng(0), [], 0.0
@@ -203,14 +203,14 @@ def _batch_rows(rng, n, shape):
     if shape == "ties":
         confidence = np.round(confidence, 1)
     chance = confidence
-    if shape == "not monotone":  # the surest rows are not the best
+    if shape == "not monotone":  # the most confident rows are not the best
         chance = np.where(confidence > 0.95, 0.9, np.where(confidence > 0.75, 0.995, 0.6))
     labels = (rng.random(n) < chance).astype(int)
     return np.column_stack([1 - confidence, confidence]), labels
 
 
 def monitor_cells(n_draws: int):
-    """False alarms of `RiskMonitor` in 10,000 rows, and median rows until an alarm."""
+    """Yield false alarms of `RiskMonitor` in 10,000 rows, and median rows until an alarm."""
     for rate, expected in ((0.05, 0.05), (0.075, 470), (0.1, 160), (0.15, 49)):
         rng, delays, monitor = np.random.default_rng(1), [], RiskMonitor(0.05)
         for _ in range(n_draws):
@@ -227,7 +227,7 @@ def monitor_cells(n_draws: int):
 
 
 def cost_cells(folder: Path):
-    """Costs saved by a temperature: an error costs 5, an abstention 1."""
+    """Yield costs saved by a temperature. An error costs 5, and an abstention costs 1."""
     for name, expected in (("TinyImageNet", 0.37), ("LLM emotion", 0.026)):
         inputs, rows, _ = prediction_files.load(folder / f"{FILES[name]}.npz")
         order = np.random.default_rng(0).permutation(len(rows.labels))[:2000]

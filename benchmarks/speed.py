@@ -1,14 +1,15 @@
-"""Speed of every calibrator and metric beside other packages, default install and extra `fast`.
+"""Compare the speed of every calibrator and metric with other packages.
 
     python benchmarks/speed.py                            all cases, and records/performance.md
     python benchmarks/speed.py --quick                    small workloads, one round, no page
-    python benchmarks/speed.py --only KS --base OLD/src   some cases, beside an older version
-    python benchmarks/speed.py --page                     the page, of what was measured before
+    python benchmarks/speed.py --only KS --base OLD/src   some cases, and an older version
+    python benchmarks/speed.py --page                     write the page from stored results
 
-Each package runs in a process of its own, one thread, and they take turns: in every round each has
-a few calls in a row, so that a busy moment of the machine falls on all of them. CPU time of the
-process, the shortest call. Cases are written to a folder as JSON when they are done, and are not
-measured again: what was interrupted goes on. A peer that is missing leaves its cell empty.
+Calibrant is measured with the default installation and with the optional dependency `fast`. Each
+package runs in its own process with one thread. The packages take turns: in every round, each has a
+few calls in a row, so other work on the machine affects all packages equally. The result is the
+shortest CPU time of a call. Results are stored in a folder as JSON files, so an interrupted run
+continues. The cell of a package that is not installed is empty.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ from typing import Any
 import numpy as np
 
 from speed_cases import (
-    BARS,
     CASES,
     GROWTH,
     LIMITS,
@@ -42,35 +42,37 @@ from speed_cases import (
     OURS,
     PEERS,
     SIZES,
+    TARGETS,
     WAITS,
-    Bar,
     Data,
+    Target,
     call_of,
     make_data,
 )
 
 HERE = Path(__file__).resolve().parent
-# A script beside this one is called coverage, which numba would take for the package of that name.
+# A script of this folder is called coverage, like a package that numba imports.
 sys.path = [path for path in sys.path if Path(path or ".").resolve() != HERE]
 PAGE = HERE / "records" / "performance.md"
 FOLDER = HERE / ".speed"
 FAST, BEFORE = "fast", "before"
 VARIANTS = (OURS, FAST, BEFORE)
-"""Our own package: as it is, with compiled loops, and an older version."""
+"""Variants of Calibrant: the default, with compiled loops, and an older version."""
 
 CALLS_IN_A_ROW = 3
 ROUND_MS = 60.0
-"""A round takes about so long, or one call where that is longer."""
+"""Approximate time of a round. A longer call is made once."""
 
 ENOUGH_MS = 2000.0
-"""A package that has used so much for a case has no more rounds of it."""
+"""A package that has used this time for a case takes part in no further rounds."""
 
 MANY_ELEMENTS = 10_000_000
-"""From here on only the first peer of a case is measured, who is known to be the fastest."""
+"""Workloads of this size are measured with the first package of a case only, which is the fastest.
+"""
 
 THREADS = {"one": "1", "two": "2", "default": "default"}
 WAITING_CALLS = 5
-"""Calls of each number of threads, in turns."""
+"""Number of calls of each number of threads, which take turns."""
 
 Results = dict[tuple[str, str], dict[str, Any]]
 
@@ -79,9 +81,9 @@ Results = dict[tuple[str, str], dict[str, Any]]
 
 
 def serve(package: str) -> None:
-    """Read what to do, a line each, and answer with a line of JSON."""
+    """Read orders as lines of JSON, and answer each with a line of JSON."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what peers print must not be taken for an answer
+    os.dup2(2, 1)  # output of packages must not mix with the answers
     call, data, held = None, None, ""
     for line in sys.stdin:
         order = json.loads(line)
@@ -95,7 +97,7 @@ def serve(package: str) -> None:
                         )
                 call = call_of(package, order["case"], data)
                 answer: dict[str, Any] = {"ms": one_ms(call, time.process_time)}
-                if answer["ms"] <= 2 * ENOUGH_MS:  # the first call may have compiled something
+                if answer["ms"] <= 2 * ENOUGH_MS:  # the first call may include compilation
                     answer = {"ms": one_ms(call, time.process_time)}
             elif order["do"] == "run":
                 answer = {"ms": shortest_ms(call)}
@@ -103,13 +105,13 @@ def serve(package: str) -> None:
                 answer = {"ms": one_ms(call, time.perf_counter)}
             else:
                 answer = {"mb": peak_mb(call)}
-        except Exception as error:  # a peer that breaks must not end the comparison
+        except Exception as error:  # an error of one package must not end the comparison
             answer = {"error": f"{type(error).__name__}: {error}"[:200]}
         answers.write(json.dumps(answer) + "\n")
 
 
 def shortest_ms(call: Any) -> float:
-    """Shortest CPU time of a few calls in a row."""
+    """Return the shortest CPU time of a few calls in a row."""
     best = spent = 0.0
     n_calls = 0
     while n_calls < CALLS_IN_A_ROW or spent < ROUND_MS:
@@ -129,7 +131,9 @@ def one_ms(call: Any, clock: Any) -> float:
 
 
 def peak_mb(call: Any) -> float | None:
-    """Memory of a call above what was held before, where the kernel tells."""
+    """Return the memory of a call above the memory before, or None if the kernel does not report
+    it.
+    """
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
@@ -145,14 +149,17 @@ def _status_mb(name: str) -> float:
 
 
 class Worker:
-    """A package in a process of its own."""
+    """A package in its own process."""
 
     def __init__(self, variant: str, base: str | None, threads: str = "1") -> None:
-        own = {"CALIBRANT_FAST": "1" if variant == FAST else "0", "BENCHMARK_THREADS": threads}
+        variables = {
+            "CALIBRANT_FAST": "1" if variant == FAST else "0",
+            "BENCHMARK_THREADS": threads,
+        }
         if variant in (OURS, FAST):
-            own["PYTHONPATH"] = str(HERE.parent / "src")
+            variables["PYTHONPATH"] = str(HERE.parent / "src")
         if variant == BEFORE:
-            own["PYTHONPATH"] = str(base)
+            variables["PYTHONPATH"] = str(base)
         package = OURS if variant in VARIANTS else variant
         self.process = subprocess.Popen(
             [sys.executable, __file__, "--serve", package],
@@ -160,7 +167,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, **own},
+            env={**os.environ, **variables},
         )
 
     def ask(self, **order: Any) -> dict[str, Any]:
@@ -181,7 +188,7 @@ class Worker:
 
 
 class Bench:
-    """Workers, the data that they read, and results that are kept."""
+    """Worker processes, the data that they read, and stored results."""
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         self.options, self.folder = options, folder
@@ -207,18 +214,16 @@ class Bench:
         return str(path)
 
     def measure(self, case: str, workload: str) -> dict[str, Any]:
-        """Shortest CPU time and memory of every variant."""
+        """Return the shortest CPU time and the memory of every variant."""
         ready, result = {}, {}
         for variant in self.variants(case, workload):
             if variant not in self.workers:
                 self.workers[variant] = Worker(variant, self.options.base)
             worker = self.workers[variant]
-            said = worker.ask(do="prepare", case=case, data=self.data_file(workload))
-            if "error" in said:
-                result[variant] = said
-            else:
+            answer = worker.ask(do="prepare", case=case, data=self.data_file(workload))
+            result[variant] = answer
+            if "error" not in answer:
                 ready[variant] = worker
-                result[variant] = said
         for n_round in range(1, self.options.rounds + 1):
             for variant, worker in ready.items():
                 if n_round * result[variant]["ms"] <= ENOUGH_MS:
@@ -229,8 +234,9 @@ class Bench:
         return result
 
     def wait(self, case: str, workload: str) -> dict[str, Any]:
-        """Shortest time that a user waits with one and two threads and with what is chosen by
-        default, with nothing beside it and beside two processes that never wait.
+        """Return the shortest elapsed time with one thread, two threads and the default.
+
+        Times are measured on an idle machine and next to two busy processes.
         """
         path = self.folder / f"threads-{case}-{workload}.json".replace(" ", "_")
         if path.exists() and not self.options.again:
@@ -261,7 +267,7 @@ class Bench:
         return best
 
     def run(self, case: str, workload: str) -> dict[str, Any]:
-        """The result of a case: kept, or measured now."""
+        """Return the result of a case, stored or measured now."""
         path = self.folder / f"{case}-{workload}.json".replace(" ", "_")
         if path.exists() and not self.options.again:
             kept = json.loads(path.read_text(encoding="utf-8"))
@@ -280,13 +286,13 @@ class Bench:
 
 
 def read_results(folder: Path) -> Results:
-    found: Results = {}
+    stored: Results = {}
     for case in CASES.values():
         for workload in case.workloads:
             path = folder / f"{case.name}-{workload}.json".replace(" ", "_")
             if path.exists():
-                found[case.name, workload] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+                stored[case.name, workload] = json.loads(path.read_text(encoding="utf-8"))
+    return stored
 
 
 def read_waits(folder: Path) -> dict[tuple[str, str], dict[str, dict[str, float]]]:
@@ -302,7 +308,7 @@ def read_waits(folder: Path) -> dict[tuple[str, str], dict[str, dict[str, float]
 
 
 def chosen(options: argparse.Namespace) -> list[tuple[str, str]]:
-    """Cases by workload, so that data are made once."""
+    """Return the cases sorted by workload, so that the data are created once."""
     workloads = [w for w in SIZES if not options.workload or w in options.workload]
     if options.quick:
         workloads = [w for w in workloads if w in ("1x10", "500x10")]
@@ -310,7 +316,7 @@ def chosen(options: argparse.Namespace) -> list[tuple[str, str]]:
     return [(c, w) for w in workloads for c in cases if w in CASES[c].workloads]
 
 
-# ---------------------------------------------------------------- what is shown
+# ---------------------------------------------------------------- tables
 
 
 def ms_of(result: dict[str, Any] | None, variant: str) -> float | None:
@@ -319,14 +325,14 @@ def ms_of(result: dict[str, Any] | None, variant: str) -> float | None:
 
 
 def best_peer(result: dict[str, Any], peer: str | None = None) -> tuple[str, float] | None:
-    """The fastest peer, or the one that is asked for."""
+    """Return the fastest package, or the given one, with its time."""
     names = [peer] if peer else [name for name in result if name not in VARIANTS]
     times = [(ms, name) for name in names if (ms := ms_of(result, name)) is not None]
     return (min(times)[1], min(times)[0]) if times else None
 
 
 def line_of(case: str, workload: str, result: dict[str, Any]) -> str:
-    """A row of the table."""
+    """Return a row of the printed table."""
     peer, ours = best_peer(result), ms_of(result, OURS)
     cells = [f"{workload:9} {case:40}"]
     cells += [f"{v} {_ms(ms_of(result, v))}" for v in VARIANTS if v in result]
@@ -344,7 +350,7 @@ def _ms(ms: float | None) -> str:
 
 
 def exponent(results: Results, case: str, variant: str = OURS) -> float | None:
-    """Growth exponent in n over the last two decades."""
+    """Return the growth exponent in n over the last two decades."""
     ends = [ms_of(results.get((case, w)), variant) for w in (GROWTH[0], GROWTH[-1])]
     if None in ends:
         return None
@@ -352,53 +358,56 @@ def exponent(results: Results, case: str, variant: str = OURS) -> float | None:
     return math.log(ends[1] / ends[0]) / math.log(rows)  # type: ignore[operator]
 
 
-def reached(bar: Bar, results: Results, variant: str) -> float | None:
-    """What was measured of a bar, in its own unit."""
-    result = results.get((bar.case, bar.workload))
+def reached(target: Target, results: Results, variant: str) -> float | None:
+    """Return the measured value that a target refers to, in the unit of the target."""
+    result = results.get((target.case, target.workload))
     ms = ms_of(result, variant)
     if result is None or ms is None:
         return None
-    if bar.kind == "growth":
-        return exponent(results, bar.case, variant)
-    if bar.kind == "passes":
-        exp = results.get(("np.exp", bar.workload))
-        passes = [one for variant in VARIANTS if (one := ms_of(exp, variant))]
+    if target.kind == "growth":
+        return exponent(results, target.case, variant)
+    if target.kind == "passes":
+        exp = results.get(("np.exp", target.workload))
+        passes = [time for variant in VARIANTS if (time := ms_of(exp, variant))]
         return ms / min(passes) if passes else None
-    if bar.kind == "ratio":
-        peer = best_peer(result, bar.peer)
+    if target.kind == "ratio":
+        peer = best_peer(result, target.peer)
         return peer[1] / ms if peer else None
-    if bar.kind == "before":
+    if target.kind == "before":
         before = ms_of(result, BEFORE)
         return before / ms if before else None
     return ms
 
 
-def is_met(bar: Bar, value: float, needed: float) -> bool:
-    return value >= needed if bar.kind in ("ratio", "before") else value <= needed
+def is_met(target: Target, value: float, needed: float) -> bool:
+    return value >= needed if target.kind in ("ratio", "before") else value <= needed
 
 
-def bar_row(bar: Bar, results: Results) -> list[str]:
-    cells = [f"{bar.case}, {bar.workload}", bar.peer or {"ratio": "best peer"}.get(bar.kind, "")]
-    for variant, needed in ((OURS, bar.default), (FAST, bar.fast)):
-        value = reached(bar, results, variant)
+def target_row(target: Target, results: Results) -> list[str]:
+    cells = [
+        f"{target.case}, {target.workload}",
+        target.peer or {"ratio": "best peer"}.get(target.kind, ""),
+    ]
+    for variant, needed in ((OURS, target.default), (FAST, target.fast)):
+        value = reached(target, results, variant)
         if needed is None or value is None:
             cells += [
-                "" if needed is None else _needed(bar, needed),
+                "" if needed is None else _needed(target, needed),
                 "" if value is None else f"{value:.3g}",
                 "",
             ]
         else:
             cells += [
-                _needed(bar, needed),
+                _needed(target, needed),
                 f"{value:.3g}",
-                "yes" if is_met(bar, value, needed) else "no",
+                "yes" if is_met(target, value, needed) else "no",
             ]
     return cells
 
 
-def _needed(bar: Bar, needed: float) -> str:
-    sign = ">=" if bar.kind in ("ratio", "before") else "<="
-    unit = {"ratio": " x", "before": " x", "passes": " exp", "ms": " ms", "growth": ""}[bar.kind]
+def _needed(target: Target, needed: float) -> str:
+    sign = ">=" if target.kind in ("ratio", "before") else "<="
+    unit = {"ratio": " x", "before": " x", "passes": " exp", "ms": " ms", "growth": ""}[target.kind]
     return f"{sign} {needed:g}{unit}"
 
 
@@ -429,17 +438,17 @@ def result_row(case: str, workload: str, result: dict[str, Any]) -> list[str]:
 
 def versions() -> str:
     names = ("numpy", "scipy", "scikit-learn", "numba", *PEERS[1:], "torch")
-    found = []
+    installed = []
     for name in names:
         try:
-            found.append(f"{name} {version(name)}")
+            installed.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    return ", ".join([f"Python {platform.python_version()}", *found])
+    return ", ".join([f"Python {platform.python_version()}", *installed])
 
 
 def machine() -> str:
-    """The kind of processor, and no name of a host."""
+    """Return the kind of processor, without a host name."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -456,39 +465,44 @@ def page(results: Results, waits: dict[tuple[str, str], dict[str, dict[str, floa
     lines = [
         "# Performance",
         "",
-        "Written by `python benchmarks/speed.py`: CPU milliseconds of one thread, the shortest of "
-        "several calls in turns, validation included on all sides. Ratios are what to look at: "
-        "times differ between machines and with what else they do, ratios much less. `fast` is the "
-        "extra of that name; a case that was not measured has no row.",
+        "The tables show CPU milliseconds of one thread: the shortest of several calls, in which "
+        "the packages take turns. Times include the input validation of all packages. Compare "
+        "ratios, because times differ between machines more than ratios. The columns `fast` use "
+        "the optional dependency of this name. Cases without measurements have no row. "
+        "`python benchmarks/speed.py` writes this page.",
         "",
         f"{machine()}; {versions()}; {date.today().isoformat()}.",
         "",
-        "## Bars",
+        "## Targets",
         "",
         *table(
             ["case", "beside", "bar", "reached", "met", "bar, fast", "reached", "met"],
-            [bar_row(bar, results) for bar in BARS if (bar.case, bar.workload) in results],
+            [
+                target_row(target, results)
+                for target in TARGETS
+                if (target.case, target.workload) in results
+            ],
         ),
-        "Where they are not met, or not in every run, and what was left out:",
+        "Reasons for targets that are not met in every run, and changes that were not made:",
         "",
         *(f"- {sentence}" for sentence in LIMITS),
         "",
         "## Threads",
         "",
-        "Milliseconds that a user waits, the shortest of five calls: with one thread, two, and "
-        "with what is chosen by default; with nothing else to do for the machine, and beside two "
-        f"processes that never wait. The default may take {MOST_WAIT} x the better of the two.",
+        "The table shows the elapsed milliseconds of the shortest of five calls with one thread, "
+        "two threads and the default. The machine is idle, or runs two busy processes at the same "
+        f"time. The limit for the default is {MOST_WAIT} times the shorter of the other two times.",
         "",
         *table(["case", "machine", *THREADS, "default / better", "met"], wait_rows(waits)),
         "## Growth with n (exponent from 10k to 1M rows)",
         "",
-        "n log n has the exponent 1.09 here.",
+        "The exponent of n log n is 1.09 for these sizes.",
         "",
         *table(["case", "exponent"], grown),
         "## All cases",
         "",
-        "MB is what a call needs at its peak beside its input. A cell is empty where a package is "
-        "missing or does not do it.",
+        "MB is the peak memory of a call in addition to its input. A cell is empty if a package is "
+        "not installed or lacks the function.",
         "",
         *table(
             ["rows x classes", "case", "ms", "fast", "best peer, ms", "ratio", "fast", "MB"], rows
@@ -505,16 +519,16 @@ def _by_work(item: tuple[tuple[str, str], Any]) -> tuple[int, int]:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="smallest workloads, one round")
-    parser.add_argument("--only", nargs="+", help="cases whose name holds one of these texts")
+    parser.add_argument("--only", nargs="+", help="cases whose names contain one of these texts")
     parser.add_argument("--workload", nargs="+", choices=SIZES)
-    parser.add_argument("--base", help="src folder of an older version, measured beside")
+    parser.add_argument("--base", help="src folder of an older version to compare with")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="of the results")
-    parser.add_argument("--again", action="store_true", help="measure what is there already")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="folder of the results")
+    parser.add_argument("--again", action="store_true", help="repeat stored measurements")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--no-fast", action="store_true")
     parser.add_argument("--no-threads", action="store_true")
-    parser.add_argument("--page", action="store_true", help="write the page and measure nothing")
+    parser.add_argument("--page", action="store_true", help="write the page without measuring")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.rounds = 1 if options.quick else options.rounds
@@ -533,8 +547,8 @@ def main() -> None:
     if not options.page:
         measure_all(options, options.folder)
     if options.page or not (options.only or options.workload):
-        made = page(read_results(options.folder), read_waits(options.folder))
-        PAGE.write_text(made, encoding="utf-8")
+        text = page(read_results(options.folder), read_waits(options.folder))
+        PAGE.write_text(text, encoding="utf-8")
 
 
 def measure_all(options: argparse.Namespace, folder: Path) -> None:
@@ -548,9 +562,9 @@ def measure_all(options: argparse.Namespace, folder: Path) -> None:
     finally:
         bench.close()
     results = read_results(folder)
-    shown = [bar for bar in BARS if (bar.case, bar.workload) in chosen(options)]
-    for bar in shown:
-        print(" | ".join(bar_row(bar, results)))
+    shown = [target for target in TARGETS if (target.case, target.workload) in chosen(options)]
+    for target in shown:
+        print(" | ".join(target_row(target, results)))
 
 
 if __name__ == "__main__":

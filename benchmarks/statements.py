@@ -1,10 +1,11 @@
-"""Error rates that the documentation states, simulated: tests, intervals, bands, bounds, alarms.
+"""Simulate error rates that the documentation states.
 
     OMP_NUM_THREADS=1 python benchmarks/statements.py --output benchmarks/records/statements.md
     python benchmarks/statements.py --quick
 
-All models are calibrated unless a row says otherwise, so a rejection, a miss or an alarm is an
-error. One process, about ten minutes of one core.
+The statements are about tests, intervals, bands, bounds and alarms. All models are calibrated
+unless a row says otherwise, so a rejection, a miss or an alarm is an error. One process takes about
+ten minutes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ stated one plus three standard errors. Rows without a stated rate show power.
 
 
 class Row(NamedTuple):
-    """A statement, the simulated setting, whether each run was an error, and the stated rate."""
+    """A statement, the simulated setting, the outcome of each run, and the stated error rate."""
 
     statement: str
     setting: str
@@ -83,10 +84,10 @@ def weighted_groups(runs: int) -> Iterator[Row]:
         rng, missed = np.random.default_rng(SEED), []
         for _ in range(runs):
             proba = normal_rows(rng, 1000, 3)
-            found = evaluate(
+            result = evaluate(
                 draw(proba, rng), proba, by=np.arange(1000) % 5, sample_weight=weights(rng, 1000)
             )
-            missed.append(len(found.miscalibrated) > 0)
+            missed.append(len(result.miscalibrated) > 0)
         yield Row("`evaluate(by=)`: intervals of 5 groups hold together", name, missed, LEVEL)
 
 
@@ -128,8 +129,8 @@ def weighted_tests(runs: int) -> Iterator[Row]:
             y, weight = draw(proba, rng), WEIGHTS[name](rng, 500)
             for test, function in WEIGHTED.items():
                 errors[test].append(bool(function(y, proba, weight)))
-        for test, found in errors.items():
-            yield Row(test, f"500 rows, weights: {name}", found, LEVEL)
+        for test, result in errors.items():
+            yield Row(test, f"500 rows, weights: {name}", result, LEVEL)
 
 
 def weighted_consistency(runs: int) -> Iterator[Row]:
@@ -182,10 +183,10 @@ def small_counts(runs: int) -> Iterator[Row]:
             y = draw(proba, rng)
             for test in tests:
                 notion = "class-1" if n_classes == 2 else "class-wise"
-                found = test(y, proba, notion=notion, classes=range(n_classes))
-                errors[test.__name__].append(found.p_value <= LEVEL)
-        for test_name, found in errors.items():
-            yield Row(f"`{test_name}`", name, found, LEVEL)
+                result = test(y, proba, notion=notion, classes=range(n_classes))
+                errors[test.__name__].append(result.p_value <= LEVEL)
+        for test_name, result in errors.items():
+            yield Row(f"`{test_name}`", name, result, LEVEL)
 
 
 def cox(runs: int) -> Iterator[Row]:
@@ -298,7 +299,7 @@ SIMULATIONS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, help="page to write")
+    parser.add_argument("--output", type=Path, help="page to write (default: print it)")
     parser.add_argument("--only", nargs="*", help="names of simulations")
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
     arguments = parser.parse_args()

@@ -1,17 +1,17 @@
-"""Is the confidence of `AutoCalibration` calibrated, and what does that cost? On real predictions
-with 5,000 calibration rows.
+"""Measure the calibration of the confidence after `AutoCalibration`, and its cost in log-loss.
 
-    python benchmarks/top_probability.py --data ../shared/data \\
+    python benchmarks/top_probability.py --data ../shared/data \
         --output benchmarks/records/top-probability.md
 
-For every file the debiased confidence error on the test rows (15 bins of equal mass, L2) after the
-automatic choice, after its stack alone, and after three methods made for it; the log-loss of the
-automatic choice against that of its stack alone. The first draw takes the rows to calibrate on as
-the file has them; ``--draws`` others deal all rows of the file anew, and means are over all draws.
-Standard errors are of 200 resamples of the rows of the file, drawn alike for all methods and draws.
+For each file with 5,000 calibration rows, the script computes the debiased confidence error of the
+test rows (15 quantile bins, L2). It compares the automatic choice with its stack alone and with
+three methods designed for the confidence. It also compares the log-loss of the automatic choice
+with that of its stack. The first draw takes the calibration rows of the file. Further ``--draws``
+split all rows of the file at random, and means are over all draws. Standard errors come from 200
+resamples of the rows of the file, which all methods and draws share.
 
-Resumable: the claims of a file and a draw are a file in ``--results``. Ends with exit code 1 where
-a criterion is not met.
+The results of each file and draw are stored in ``--results``, so an interrupted run continues. The
+script ends with exit code 1 if a criterion is not met.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ OURS, STACK = "auto", "its stack alone"
 METHODS = (OURS, STACK, "temperature", "confidence spline", "top-label binning")
 
 
-class Judged(NamedTuple):
-    """Top probabilities and whether they were right, and the log-loss."""
+class Evaluation(NamedTuple):
+    """Confidences, whether the predictions are correct, and the log-loss."""
 
     confidence: Any
     is_right: Any
@@ -68,41 +68,43 @@ def rivals() -> dict[str, Any]:
 
 
 class Drawn(NamedTuple):
-    """Rows to calibrate on and rows to judge, and which rows of the file the latter are."""
+    """Calibration rows and test rows, and the indices of the test rows in the file."""
 
     kind: str
     fit: Rows
-    judge: Rows
+    test_rows: Rows
     row: Any
 
 
 def drawn(path: Path, draw: int) -> Drawn | None:
-    """None of a file that is too small."""
+    """Return the rows of a draw, or None if the file is too small."""
     kind, pool, test = load(path)
     n_rows = min(N_ROWS, len(pool.labels) - (0 if test else MIN_TEST_ROWS))
     if n_rows < MIN_TEST_ROWS:
         return None
     n_pool = len(pool.labels)
     every = Rows(*map(np.concatenate, zip(pool, test, strict=True))) if test else pool
-    is_dealt = draw > 0 or not test  # anew, or there are no rows to judge by themselves
-    order = np.random.default_rng(draw).permutation(len(every.labels) if is_dealt else n_pool)
+    is_random = draw > 0 or not test  # always if the file has no test rows
+    order = np.random.default_rng(draw).permutation(len(every.labels) if is_random else n_pool)
     fit = order[:n_rows]
-    judge = order[n_rows:] if is_dealt else np.arange(n_pool, len(every.labels))
-    return Drawn(kind, *(Rows(every.scores[r], every.labels[r]) for r in (fit, judge)), judge)
+    test_rows = order[n_rows:] if is_random else np.arange(n_pool, len(every.labels))
+    return Drawn(
+        kind, *(Rows(every.scores[r], every.labels[r]) for r in (fit, test_rows)), test_rows
+    )
 
 
-def judged(proba: Any, labels: Any) -> Judged:
-    return Judged(proba.max(axis=1), proba.argmax(axis=1) == labels, log_loss(labels, proba))
+def evaluated(proba: Any, labels: Any) -> Evaluation:
+    return Evaluation(proba.max(axis=1), proba.argmax(axis=1) == labels, log_loss(labels, proba))
 
 
-def judged_claim(fitted: MulticlassToBinary, judge: Rows) -> Judged:
-    """A map that makes one claim a row, "this label is right"."""
-    labels, confidence = fitted.predict_top(judge.scores)
-    loss = log_loss(judge.labels, fitted.predict_proba(judge.scores))
-    return Judged(confidence, labels == judge.labels, loss)
+def evaluate_confidence(fitted: MulticlassToBinary, test_rows: Rows) -> Evaluation:
+    """Evaluate a calibrator of the binary problem that the predicted class is correct."""
+    labels, confidence = fitted.predict_top(test_rows.scores)
+    loss = log_loss(test_rows.labels, fitted.predict_proba(test_rows.scores))
+    return Evaluation(confidence, labels == test_rows.labels, loss)
 
 
-def error(of: Judged, rows: Any = slice(None)) -> float:
+def error(of: Evaluation, rows: Any = slice(None)) -> float:
     return float(
         expected_calibration_error(
             of.is_right[rows].astype(int),
@@ -116,16 +118,16 @@ def error(of: Judged, rows: Any = slice(None)) -> float:
 
 
 class Draw(NamedTuple):
-    """One draw of a file: what every method claimed of the judged rows, by row of the file."""
+    """One draw of a file: the results of every method on the test rows."""
 
     row: Any
     n_classes: int
     n_fit: int
     is_corrected: bool
-    by_method: dict[str, Judged]
+    by_method: dict[str, Evaluation]
 
     def errors(self, counts: Any = None) -> dict[str, float]:
-        """Errors by method, where each row of the file counts so many times."""
+        """Return the errors by method. ``counts`` repeats the rows of the file."""
         rows = slice(None) if counts is None else np.repeat(np.arange(len(self.row)), counts)
         return {name: error(of, rows) for name, of in self.by_method.items()}
 
@@ -135,27 +137,30 @@ class Draw(NamedTuple):
 
 
 def figures(path: Path, draw: int) -> Draw | None:
-    found = drawn(path, draw)
-    if found is None:
+    parts = drawn(path, draw)
+    if parts is None:
         return None
-    kind, fit, judge, row = found
+    kind, fit, test_rows, row = parts
     auto = AutoCalibration(inputs=kind).fit(fit.scores, fit.labels)
     kept, auto.top_ = auto.top_, None
-    alone = judged(auto.predict_proba(judge.scores), judge.labels)
+    alone = evaluated(auto.predict_proba(test_rows.scores), test_rows.labels)
     auto.top_ = kept
-    results = {OURS: judged(auto.predict_proba(judge.scores), judge.labels), STACK: alone}
+    results = {
+        OURS: evaluated(auto.predict_proba(test_rows.scores), test_rows.labels),
+        STACK: alone,
+    }
     for name, method in rivals().items():
         fitted = method.set_params(inputs=kind).fit(fit.scores, fit.labels)
         results[name] = (
-            judged_claim(fitted, judge)
+            evaluate_confidence(fitted, test_rows)
             if isinstance(fitted, MulticlassToBinary)
-            else judged(fitted.predict_proba(judge.scores), judge.labels)
+            else evaluated(fitted.predict_proba(test_rows.scores), test_rows.labels)
         )
     return Draw(row, int(fit.scores.shape[1]), len(fit.labels), kept is not None, results)
 
 
 def keep(path: Path, draw: Draw | None) -> None:
-    """An empty file says that the file of predictions is too small."""
+    """Store a draw. An empty archive means that the prediction file is too small."""
     arrays: dict[str, Any] = {}
     if draw is not None:
         arrays = {"row": draw.row, "about": [draw.n_classes, draw.n_fit, draw.is_corrected]}
@@ -170,7 +175,7 @@ def kept_draw(path: Path) -> Draw | None:
             return None
         n_classes, n_fit, is_corrected = file["about"].tolist()
         by_method = {
-            name: Judged(
+            name: Evaluation(
                 file[f"{name}/confidence"],
                 file[f"{name}/is_right"].astype(bool),
                 float(file[f"{name}/loss"]),
@@ -181,9 +186,12 @@ def kept_draw(path: Path) -> Draw | None:
 
 
 class Means(NamedTuple):
-    """Over draws of a file: errors by method, ours minus 1.2 times that of the best of the three
-    with its standard error, the share of draws that were corrected, and the log-loss above that of
-    the stack."""
+    """Means over the draws of a file.
+
+    ``over`` is our error minus 1.2 times that of the best of the three methods, and ``spread`` is
+    its standard error. ``corrected`` is the share of draws with a correction of the confidence.
+    ``lost`` is the log-loss above that of the stack.
+    """
 
     errors: dict[str, float]
     over: float
@@ -193,7 +201,7 @@ class Means(NamedTuple):
 
     @property
     def is_above(self) -> bool:
-        """By more than chance."""
+        """Return whether the excess is significant."""
         return self.over > 2 * self.spread
 
     @property
@@ -204,12 +212,16 @@ class Means(NamedTuple):
 
 def mean_errors(draws: list[Draw], counts: Any = None) -> dict[str, float]:
     errors = [draw.errors(None if counts is None else counts[draw.row]) for draw in draws]
-    return {name: float(np.mean([found[name] for found in errors])) for name in METHODS}
+    return {name: float(np.mean([results[name] for results in errors])) for name in METHODS}
 
 
 def means(draws: list[Draw]) -> Means:
-    """The best of the three is one for all draws, chosen by all rows. Standard errors are those of
-    resampled rows of the file, drawn alike for all methods and all draws; the maps stay."""
+    """Return the means over draws.
+
+    The best of the three methods is chosen once, by all rows of all draws. Standard errors come
+    from resampled rows of the file, which all methods and draws share. The calibrators are not
+    fitted again.
+    """
     errors = mean_errors(draws)
     best = min(rivals(), key=lambda name: errors[name])
     n_rows = 1 + max(int(draw.row.max()) for draw in draws)
@@ -228,7 +240,7 @@ def means(draws: list[Draw]) -> Means:
 
 
 def run(options: argparse.Namespace) -> dict[str, list[Draw]]:
-    """Every draw, the first of which is that of the file, by file."""
+    """Return all draws by file. The first draw has the split of the file."""
     done: dict[str, list[Draw]] = {}
     paths = [p for p in sorted(options.data.glob("*.npz")) if not p.name.startswith(LEFT_OUT)]
     for path, draw in product(paths, range(options.draws + 1)):
@@ -238,47 +250,47 @@ def run(options: argparse.Namespace) -> dict[str, list[Draw]]:
                 warnings.simplefilter("ignore")
                 keep(kept, figures(path, draw))
             print(kept.stem, file=sys.stderr, flush=True)
-        found = kept_draw(kept)
-        if found is not None:
-            done.setdefault(path.stem, []).append(found)
+        results = kept_draw(kept)
+        if results is not None:
+            done.setdefault(path.stem, []).append(results)
     return done
 
 
-def table(found: dict[str, Means], more: dict[str, Callable[[str, Means], str]]) -> Iterator[str]:
-    """Errors of files, and other columns by their heads."""
-    heads = [*METHODS, f"ours - {MOST_TIMES} x best (standard error)", "above the stack", *more]
-    yield f"| file | {' | '.join(heads)} |"
-    yield "| --- " + "| ---: " * len(heads) + "|"
-    for file, mean in found.items():
+def table(results: dict[str, Means], more: dict[str, Callable[[str, Means], str]]) -> Iterator[str]:
+    """Yield the rows of a table with the errors of files and with further columns."""
+    header = [*METHODS, f"ours - {MOST_TIMES} x best (standard error)", "above the stack", *more]
+    yield f"| file | {' | '.join(header)} |"
+    yield "| --- " + "| ---: " * len(header) + "|"
+    for file, mean in results.items():
         errors = " | ".join(f"{mean.errors[name]:.4f}" for name in METHODS)
-        others = "".join(f" {tell(file, mean)} |" for tell in more.values())
+        others = "".join(f" {cell(file, mean)} |" for cell in more.values())
         yield (
             f"| {file} | {errors} | {mean.over:+.4f} ({mean.spread:.4f}) | {mean.lost:+.4f} |"
             + others
         )
 
 
-def failures(found: dict[str, Means]) -> list[str]:
-    """Where the criterion is not met."""
-    bad = [
+def failures(results: dict[str, Means]) -> list[str]:
+    """List the files that do not meet the criterion."""
+    lines = [
         f"{file}: confidence error {mean.errors[OURS]:.4f}, {mean.over:+.4f} above"
-        for file, mean in found.items()
+        for file, mean in results.items()
         if mean.is_above
     ]
-    return bad + [
+    return lines + [
         f"{file}: log-loss {mean.lost:+.4f} above that of the stack"
-        for file, mean in found.items()
+        for file, mean in results.items()
         if mean.lost > MOST_LOST
     ]
 
 
-def verdict(found: dict[str, Means]) -> str:
-    bad = failures(found)
-    n_within = sum(mean.over <= 0 for mean in found.values())
+def verdict(results: dict[str, Means]) -> str:
+    failed = failures(results)
+    n_within = sum(mean.over <= 0 for mean in results.values())
     return (
-        f"At most {MOST_TIMES} times the error of the best of the three in {n_within} of "
-        f"{len(found)} files; above that by more than two standard errors, or above the log-loss "
-        f"of the stack by more than {MOST_LOST}: {'; '.join(bad) or 'none'}."
+        f"In {n_within} of {len(results)} files, the error is at most {MOST_TIMES} times that of "
+        "the best of the three methods. "
+        f"Files that fail a condition: {'; '.join(failed) or 'none'}."
     )
 
 
@@ -291,15 +303,18 @@ def report(first: dict[str, Means], averaged: dict[str, Means], draws: dict[str,
         [
             "# Calibration of the confidence",
             "",
-            f"Made by `benchmarks/top_probability.py`: debiased confidence errors of {len(first)} "
-            f"files of real predictions, calibrated on {N_ROWS:,} rows or as many as there are, "
-            "after the automatic choice and after methods that are made for the top probability; "
-            "and the log-loss of the automatic choice above that of its stack alone. The best of "
-            "the three methods is chosen by the rows that judge, for every file anew; an error of "
-            "a hundredth, of a few thousand rows, is mostly chance. So the criterion is that no "
-            f"file is above {MOST_TIMES} times the best by two standard errors, and none above "
-            f"the log-loss of the stack by {MOST_LOST}. A file passes if it is not shown to fail, "
-            "and with these standard errors an excess of several hundredths can be missed.",
+            f"The table shows debiased confidence errors on {len(first)} files of real "
+            f"predictions, calibrated on {N_ROWS:,} rows or all available rows. It compares the "
+            "automatic choice with methods designed for the confidence. The log-loss of the "
+            "automatic choice is shown relative to its stack alone. "
+            "`benchmarks/top_probability.py` writes this page.",
+            "",
+            "The best of the three methods is chosen on the test rows of each file. With a few "
+            "thousand rows, an error of 0.01 is mostly sampling noise. Two conditions must "
+            f"therefore hold for every file. The error exceeds {MOST_TIMES} times the best by at "
+            "most two standard errors, and the log-loss exceeds that of the stack by at most "
+            f"{MOST_LOST}. With these standard errors, an excess of several hundredths can remain "
+            "undetected.",
             "",
             *table(
                 first,
@@ -314,10 +329,10 @@ def report(first: dict[str, Means], averaged: dict[str, Means], draws: dict[str,
             "",
             "## Averaged over draws",
             "",
-            f"With chance averaged out as far as a file allows: means over {n_draws} draws, of "
-            "which all but the first deal the rows of the file anew. Draws share rows, so the "
-            "standard errors are of rows of the file that are resampled in all draws alike; what "
-            "chance did to the fits is not in them.",
+            f"Means over {n_draws} draws reduce sampling noise. All draws but the first split the "
+            "rows of the file at random. Draws share rows, so the standard errors come from "
+            "resampled rows of the file, which all draws share. They do not include the variation "
+            "of the fits.",
             "",
             *table(
                 averaged,
@@ -339,13 +354,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--results", type=Path, default=Path("top-probability-results"))
-    parser.add_argument("--output", type=Path, help="where to write the table")
-    parser.add_argument("--draws", type=int, default=10, help="beside the one of the file")
+    parser.add_argument("--output", type=Path, help="page to write")
+    parser.add_argument(
+        "--draws",
+        type=int,
+        default=10,
+        help="number of random splits in addition to the split of the file",
+    )
     options = parser.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
     draws = run(options)
-    first = {file: means(own[:1]) for file, own in draws.items()}
-    averaged = {file: means(own) for file, own in draws.items()}
+    first = {file: means(values[:1]) for file, values in draws.items()}
+    averaged = {file: means(values) for file, values in draws.items()}
     text = report(first, averaged, draws)
     print(text)
     if options.output:

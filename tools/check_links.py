@@ -1,6 +1,8 @@
-"""Links of the built manual: every one inside leads somewhere, and nothing is loaded from outside.
+"""Check the links of the built manual.
 
-python tools/check_links.py build/docs
+    python tools/check_links.py build/docs
+
+Every internal link must have a target, and pages must not load external files.
 """
 
 import sys
@@ -31,7 +33,7 @@ class Page(HTMLParser):
 
 
 def problems(folder):
-    """What is wrong with the links of the pages in a folder, one line each."""
+    """Yield one line per problem with the links of the pages in a folder."""
     pages = {path.resolve(): Page(path) for path in sorted(folder.rglob("*.html"))}
     for path, page in pages.items():
         here = path.relative_to(folder.resolve())
@@ -39,13 +41,13 @@ def problems(folder):
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 if link in page.loaded and parts.scheme != "data":
-                    yield f"{here}: {link} is loaded from outside"
+                    yield f"{here}: {link} is loaded from an external address"
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not target.exists():
-                yield f"{here}: {link} leads nowhere"
+                yield f"{here}: {link} has no target"
             elif parts.fragment and target in pages and not _has(pages[target], parts.fragment):
-                yield f"{here}: {link} has no such anchor"
+                yield f"{here}: {link} has an anchor that does not exist"
 
 
 def _has(page, fragment):
@@ -54,5 +56,5 @@ def _has(page, fragment):
 
 if __name__ == "__main__":
     errors = list(problems(Path(sys.argv[1])))
-    print("\n".join(errors) or "all links lead somewhere, and nothing is loaded from outside")
+    print("\n".join(errors) or "All links have targets, and no external files are loaded.")
     sys.exit(bool(errors))

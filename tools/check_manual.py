@@ -1,4 +1,4 @@
-"""Check the size of the built manual: entries of the sidebar, and words of the pages for users.
+"""Check the size of the built manual: entries of the sidebar, and words of the user pages.
 
 python tools/check_manual.py build/docs
 """
@@ -11,8 +11,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-MOST_ENTRIES = 60  # a reader scans no longer list
-MOST_WORDS = 40_000  # of the pages for users, without code
+MOST_ENTRIES = 60  # a longer list is hard to scan
+MOST_WORDS = 40_000  # of the user pages, without code
 USER_FOLDERS = ("start", "tutorials", "guide", "howto", "concepts", "migration")
 
 
@@ -35,7 +35,7 @@ class _Sidebar(HTMLParser):
 
 
 def longest_sidebar(folder: Path) -> tuple[int, str]:
-    """The largest number of entries in the sidebar of a page, and that page."""
+    """Return the largest number of sidebar entries of a page, and that page."""
     counts = [
         (_Sidebar(path.read_text(encoding="utf-8")).entries, str(path.relative_to(folder)))
         for path in folder.rglob("*.html")
@@ -45,7 +45,7 @@ def longest_sidebar(folder: Path) -> tuple[int, str]:
 
 
 def user_words() -> int:
-    """Words of the pages for users, without code, outputs and tables of contents."""
+    """Count the words of the user pages without code, outputs and tables of contents."""
     paths = [DOCS / "index.md", *(p for name in USER_FOLDERS for p in (DOCS / name).glob("*.md"))]
     texts = (path.read_text(encoding="utf-8") for path in paths)
     return sum(

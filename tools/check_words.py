@@ -1,10 +1,11 @@
 """Find words that the style guide replaces, in docstrings, comments, messages and pages.
 
     python tools/check_words.py                     all files
-    python tools/check_words.py src/calibrant/io    some of them
+    python tools/check_words.py src/calibrant/io    selected files or folders
 
-Prints one line for each word: file, line, the word, and what to write instead. Ends with exit code
-1 if there is any. Text in backquotes and code is not checked, because names of the API may stay.
+The script prints one line per word with the file, the line, the word and its replacement. It ends
+with exit code 1 if it finds a word. Code and text in backquotes are not checked, because names of
+the API may stay.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Text(NamedTuple):
 
 
 def python_texts(source: str) -> Iterator[Text]:
-    """Comments, docstrings and other strings with at least two words."""
+    """Yield comments, docstrings and other strings with at least two words."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield Text(token.start[0], token.string)
@@ -79,7 +80,7 @@ def texts_of(path: Path) -> Iterator[Text]:
 
 
 def replacement(word: str) -> str:
-    """What to write instead of a word."""
+    """Return the replacement of a word."""
     return next(new for old, new in WORDS.items() if re.fullmatch(old, word, re.IGNORECASE))
 
 
@@ -88,7 +89,7 @@ def findings(path: Path) -> Iterator[str]:
     if name in EXCEPTIONS:
         return
     for start, text in texts_of(path):
-        # Code keeps its line breaks, so that line numbers stay right.
+        # Code keeps its line breaks, so that line numbers stay correct.
         prose = _CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
         for match in PATTERN.finditer(prose):
             line = start + prose.count("\n", 0, match.start())

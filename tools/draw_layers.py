@@ -35,21 +35,21 @@ DESCRIPTIONS = {
     "_kernels": "row blocks; functions of probabilities; fast loops",
     "exceptions": "errors and warnings; type aliases",
 }
-"""Description of each layer, by its first module."""
+"""Description of each layer by its first module."""
 
-# Pixels.
+# Sizes in pixels.
 _WIDTH, _LEFT, _STEP, _BOX, _GAP, _LETTER, _NOTE = 800, 12, 34, 26, 8, 7.4, 400
 
 
 def layers(path: Path) -> list[list[str]]:
-    """Modules of each layer, from the top."""
+    """Return the modules of each layer, from the top."""
     contracts = tomllib.loads(path.read_text())["tool"]["importlinter"]["contracts"]
     rows = next(entry["layers"] for entry in contracts if entry["type"] == "layers")
     return [[unit.strip() for unit in row.split(":")] for row in rows]
 
 
 def render(rows: list[list[str]]) -> str:
-    """The picture as SVG."""
+    """Return the picture as SVG."""
     height = _STEP * len(rows) + 30
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
@@ -68,7 +68,7 @@ def layer(row: list[str], top: float) -> list[str]:
     parts, left = [], float(_LEFT)
     for unit in row:
         width = _LETTER * len(unit) + 18
-        # Private modules are paler than those that users import.
+        # Private modules have a paler color than public ones.
         fill = "#eef1f5" if unit.startswith("_") else "#cfe0f3"
         parts.append(
             f'<rect x="{left:.0f}" y="{top}" width="{width:.0f}" height="{_BOX}" rx="4" '

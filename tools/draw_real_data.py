@@ -1,7 +1,8 @@
 """Draw figures of published data for the manual: ``python tools/draw_real_data.py [name ...]``.
 
-Concept pages and the page of published results show them. They need the files of real predictions
-in ``CALIBRANT_DATA``. The figures of the gallery need no such files: their page draws them.
+Concept pages and the page of published results show these figures. The script needs the files of
+real predictions in ``CALIBRANT_DATA``. Figures of the gallery are drawn by its page from bundled
+data.
 """
 
 from __future__ import annotations
@@ -36,14 +37,16 @@ from calibrant.metrics import calibration_curve
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 IMAGES = DOCS / "images"
 
-# Text that can be searched; no date and fixed identifiers, so that files change with figures only.
+# Text stays searchable. Without a date and with fixed identifiers, files change only with figures.
 mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "calibrant"})
 
 FIGURES: dict[str, Callable[[], Any]] = {}
 
 
 def figure(make: Callable[[], Any]) -> Callable[[], Any]:
-    """Register a function that returns a display or a figure; its name is that of the file."""
+    """Register a function that returns a display or a figure. The file has the name of the
+    function.
+    """
     FIGURES[make.__name__] = make
     return make
 
@@ -112,7 +115,9 @@ def ece_versus_bins():
 
 
 def covtype_binned():
-    """Top-label histogram binning of the forest, and its labels and claims on the test rows."""
+    """Return the top-label histogram binning of the forest, its labels and its probabilities on the
+    test rows.
+    """
     forest = data.covtype_forest()
     binning = MulticlassToBinary(HistogramBinning(points_per_bin=100), notion="top-label")
     binning.fit(forest.val_proba, forest.val_labels)
@@ -267,14 +272,14 @@ def chosen_strengths():
 def draw(name: str) -> None:
     """Draw and save a figure."""
     drawing = FIGURES[name]()
-    drawn = getattr(drawing, "figure_", drawing)  # of a display, or the figure itself
+    drawn = getattr(drawing, "figure_", drawing)  # the figure of a display, or the figure itself
     drawn.savefig(IMAGES / f"{name}.svg", metadata={"Date": None})
     plt.close("all")
 
 
 def main(names: list[str]) -> int:
     if not data.DATA.exists():
-        print(f"no data in {data.DATA.name}; set CALIBRANT_DATA")
+        print(f"The folder {data.DATA.name} has no data. Set CALIBRANT_DATA.")
         return 1
     for name in names or FIGURES:
         draw(name)

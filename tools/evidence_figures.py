@@ -15,15 +15,15 @@ import matplotlib.pyplot as plt
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 BLUE, ORANGE, GRAY, GREEN = "#1f77b4", "#d9730d", "#7f7f7f", "#2a9d5c"
-# Text as text, so that readers can search it; no date and fixed identifiers, so that a file
-# changes only if its figure does.
+# Text stays searchable. Without a date and with fixed identifiers, files change only with their
+# figures.
 mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "calibrant", "font.size": 10})
 
 FIGURES: dict[str, Callable[[Any], None]] = {}
 
 
 def figure(height: float) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
-    """Register a function that draws on axes; its name is the name of the file."""
+    """Register a function that draws on axes. The file has the name of the function."""
 
     def keep(draw: Callable[[Any], None]) -> Callable[[Any], None]:
         def save(folder: Path) -> None:
@@ -40,7 +40,7 @@ def figure(height: float) -> Callable[[Callable[[Any], None]], Callable[[Any], N
 
 
 def _dots(ax: Any, names: list[str], columns: dict[str, tuple[list[float], str]]) -> None:
-    """One row per name, one dot per column."""
+    """Draw one row per name and one dot per column."""
     for label, (values, color) in columns.items():
         ax.plot(values, range(len(names)), "o", color=color, label=label)
     ax.set_yticks(range(len(names)), names)
@@ -49,8 +49,8 @@ def _dots(ax: Any, names: list[str], columns: dict[str, tuple[list[float], str]]
 
 
 def _legend_above(ax: Any, *entries: Any) -> None:
-    """Put the legend above the axes, where no point can hide it."""
-    # It ends with the axes, and a long one begins above the labels at their left.
+    """Put the legend above the axes, where it cannot hide points."""
+    # The legend ends with the axes. A long legend begins above the labels on the left.
     ax.legend(*entries, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
 
 
@@ -181,13 +181,13 @@ SIZES = ("50", "200", "1,000", "5,000")
 
 @figure(3.8)
 def ranking(ax):
-    found = {size: table("ranking", f"{size} rows to calibrate on") for size in SIZES}
-    order = [row["method"] for row in found["1,000"]][:12]
+    rankings = {size: table("ranking", f"{size} rows to calibrate on") for size in SIZES}
+    order = [row["method"] for row in rankings["1,000"]][:12]
     colors = dict(zip(SIZES, (GRAY, GREEN, ORANGE, BLUE), strict=True))
     _dots(
         ax,
         ["AutoCalibration" if name == "auto" else name for name in order],
-        {f"{size} rows": (_ranks(found[size], order), colors[size]) for size in SIZES},
+        {f"{size} rows": (_ranks(rankings[size], order), colors[size]) for size in SIZES},
     )
     ax.set_xlabel("mean rank by test log-loss among 30 methods (1 is best)")
     ax.legend(frameon=False)
@@ -259,7 +259,7 @@ def large_data(ax):
             "client": ([number(row["client"]) for row in rows], GRAY),
         },
     )
-    ax.set_xlim(-2, 82)  # dots at 0 would be cut by the axis
+    ax.set_xlim(-2, 82)  # the axis would clip dots at 0
     ax.axvline(80, color=GRAY, linestyle="--")
     ax.set_xlabel("memory above idle in MB (dashed: data)")
     _legend_above(ax)

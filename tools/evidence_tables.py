@@ -1,8 +1,8 @@
-"""Tables of the recorded benchmarks: read from `benchmarks/records` and written as CSV files.
+"""Read tables of the recorded benchmarks, and write them as CSV files.
 
-Benchmark scripts write Markdown pages with many tables. The manual shows summaries of them, so the
-tables are offered as downloads: tables of one record with equal columns become one CSV file with
-the section as first column.
+Benchmark scripts write Markdown pages with many tables to `benchmarks/records`. The manual shows
+summaries and offers all tables as downloads. Tables of one record with equal columns become one CSV
+file with the section as first column.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ DATA = EVIDENCE / "data"
 
 Row = dict[str, str]
 
-# Columns and sections for developers, who find them in the records.
+# Columns and sections for developers, which only the records show.
 _LEFT_OUT = re.compile(r"met|bar|bar, fast|met \(2\)|at most|holds")
 _SECTIONS_LEFT_OUT = {"What was asked, and where it is shown"}
 
 
 def tables(record: str) -> list[tuple[str, list[Row]]]:
-    """Return the tables of a record with the heading or the sentence that stands above each."""
+    """Return the tables of a record with the heading or the mark above each."""
     text = (RECORDS / f"{record}.md").read_text(encoding="utf-8")
-    section, found, lines = "", [], text.splitlines()
+    section, result, lines = "", [], text.splitlines()
     for i, line in enumerate(lines):
         if line.startswith("#"):
             section = line.lstrip("# ")
         elif line.startswith("<!-- measured: "):
             section = line.removeprefix("<!-- measured: ").removesuffix(" -->")
         elif line.startswith("|--") or line.startswith("| --"):
-            found.append((section, _rows(lines, i)))
-    return found
+            result.append((section, _rows(lines, i)))
+    return result
 
 
 def _rows(lines: list[str], rule: int) -> list[Row]:
@@ -52,7 +52,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Columns with numbered names where a table uses a name twice."""
+    """Number the repeated names of columns."""
     return [
         f"{name} ({names[:i].count(name) + 1})" if name in names[:i] else name
         for i, name in enumerate(names)
@@ -60,12 +60,12 @@ def _unique(names: list[str]) -> list[str]:
 
 
 def table(record: str, section: str = "", index: int = 0) -> list[Row]:
-    """Return one table of a record: the n-th in the sections whose heading starts so."""
+    """Return a table of a record by its index in the sections that start with a text."""
     return [rows for title, rows in tables(record) if title.startswith(section)][index]
 
 
 def number(text: str) -> float:
-    """The first number of a cell, without thousands separators."""
+    """Return the first number of a cell. Thousands separators are removed."""
     return float(re.search(r"[-+]?\d[\d,]*\.?\d*(?:e-?\d+)?", text)[0].replace(",", ""))
 
 

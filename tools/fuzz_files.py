@@ -43,7 +43,7 @@ NAMES = np.array(["cat", "dog", "owl"])
 
 
 def make_seeds(folder: Path) -> None:
-    """Write the files that are changed."""
+    """Write the valid files that are changed later."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.feather
@@ -93,7 +93,7 @@ def _make_states(folder: Path, proba: Any, codes: Any) -> None:
 
 
 def change(raw: bytes, rng: np.random.Generator) -> bytes:
-    """Some bytes with a few changes; JSON is also changed value by value."""
+    """Return bytes with a few random changes. JSON is also changed value by value."""
     if raw.startswith(b"{") and rng.random() < 0.7:
         return _change_document(raw, rng)
     data = bytearray(raw)
@@ -132,7 +132,7 @@ def _change_document(raw: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _places(value: Any) -> Any:
-    """Every member of a document, as its holder and its key or number."""
+    """Yield every member of a document with its container and its key or index."""
     keys = list(value) if isinstance(value, dict) else range(len(value))
     for key in keys:
         yield value, key
@@ -182,7 +182,7 @@ READERS: dict[str, Callable[[Path], None]] = {".model": read_model, ".state": re
 
 
 def read(path: Path) -> str:
-    """Read a file: accepted, rejected, or the last lines of a traceback."""
+    """Read a file. Return "accepted", "rejected", or the last lines of a traceback."""
     try:
         signal.alarm(SECONDS)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -210,7 +210,7 @@ def run_input(number: int, seeds: list[Path], folder: Path) -> str:
 
 
 def in_child(work: Callable[[Any], None]) -> tuple[list[list[str]], int]:
-    """Lines that a child process writes, and how it ended."""
+    """Run work in a child process. Return the lines that it writes, and its exit code."""
     ends = os.pipe()
     child = os.fork()
     if child == 0:
@@ -221,7 +221,7 @@ def in_child(work: Callable[[Any], None]) -> tuple[list[list[str]], int]:
             with os.fdopen(ends[1], "w", buffering=1) as out:
                 work(out)
             os._exit(0)
-        finally:  # never return: the parent goes on
+        finally:  # never return, because the parent runs the rest of the script
             os._exit(1)
     os.close(ends[1])
     with os.fdopen(ends[0], errors="replace") as lines:
@@ -230,12 +230,12 @@ def in_child(work: Callable[[Any], None]) -> tuple[list[list[str]], int]:
 
 
 def run(n_inputs: int, folder: Path) -> tuple[Counter[tuple[str, str]], list[str]]:
-    """How often each kind of file was accepted, rejected or failed, and the failures."""
+    """Return the failures, and how often each kind of file was accepted, rejected or failed."""
     sources = folder / "seeds"
     sources.mkdir()
     _, code = in_child(lambda out: make_seeds(sources))
     if code:
-        raise RuntimeError("the valid files cannot be made")
+        raise RuntimeError("The valid files could not be written.")
     seeds = sorted(path for path in sources.iterdir() if path.name != "labels.npy")
     (folder / "labels.npy").write_bytes((sources / "labels.npy").read_bytes())
     counts: Counter[tuple[str, str]] = Counter()
@@ -251,7 +251,7 @@ def run(n_inputs: int, folder: Path) -> tuple[Counter[tuple[str, str]], list[str
         entries, code = in_child(work)
         outcomes = [outcome for _, outcome in entries]
         if len(outcomes) < len(numbers):
-            outcomes.append(f"the process ended with {code}")
+            outcomes.append(f"the process ended with exit code {code}")
         for number, outcome in zip(numbers, outcomes, strict=False):
             kind = seeds[number % len(seeds)].suffix
             is_failure = outcome not in ("accepted", "rejected")
@@ -279,7 +279,9 @@ def main() -> int:
 
 
 def _time_out(number: int, frame: Any) -> None:
-    raise SystemExit(f"more than {SECONDS} seconds")  # no OSError, which would be a rejection
+    raise SystemExit(
+        f"more than {SECONDS} seconds"
+    )  # not an OSError, which would count as a rejection
 
 
 if __name__ == "__main__":

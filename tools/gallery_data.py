@@ -1,5 +1,4 @@
-"""Predictions and experiments behind the pictures of the gallery: made once, when first asked
-for."""
+"""Compute the predictions and experiments for the figures of the gallery, once and on request."""
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ METHODS: dict[str, Callable[[], object]] = {
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Logits of a network on the calibration and the test rows."""
+    """Return logits of a network on the calibration and test rows."""
 
     val_logits: np.ndarray
     val_labels: np.ndarray
@@ -78,7 +77,7 @@ class Network:
 
 @cache
 def network(name: str) -> Network:
-    """A network's logits on CIFAR, from the folder of real predictions."""
+    """Return a network's logits on CIFAR from the folder of real predictions."""
     with np.load(DATA / f"{name}.npz") as file:
         parts = [file[key] for key in ("val_logits", "val_labels", "test_logits", "test_labels")]
     return Network(
@@ -88,7 +87,7 @@ def network(name: str) -> Network:
 
 @cache
 def mnist(name: str, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first rows of a classifier's probabilities on MNIST, and their labels."""
+    """Return the first rows of a classifier's probabilities on MNIST, and their labels."""
     with np.load(DATA / f"mnist_{name}_pycalib.npz") as file:
         return file["probs"][:n_rows].astype(float), file["labels"][:n_rows].ravel()
 
@@ -96,7 +95,7 @@ def mnist(name: str, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 def split_model(
     X: np.ndarray, y: np.ndarray, names: np.ndarray, model: object, *, test: float, held_out: float
 ) -> SplitPredictions:
-    """Train on a part, predict a calibration and a test part."""
+    """Train on one part of the rows, and predict a calibration and a test part."""
     stratify = y if np.bincount(y).min() > 5 else None
     X, test_X, y, test_y = train_test_split(X, y, test_size=test, random_state=0, stratify=stratify)
     stratify = y if np.bincount(y).min() > 5 else None
@@ -109,7 +108,7 @@ def split_model(
 
 
 def _all_columns(model: object, X: np.ndarray, n_classes: int) -> np.ndarray:
-    """Probabilities with a column for every class, also those that no training row had."""
+    """Return probabilities with a column for every class, also without training rows."""
     proba = np.zeros((len(X), n_classes))
     proba[:, model.classes_] = model.predict_proba(X)
     return proba
@@ -117,7 +116,7 @@ def _all_columns(model: object, X: np.ndarray, n_classes: int) -> np.ndarray:
 
 @cache
 def uci(dataset: str, classifier: str) -> SplitPredictions:
-    """A classifier on one of the UCI sets of Kull et al., at most 3000 rows."""
+    """Train a classifier on one of the UCI data sets of Kull et al., with at most 3000 rows."""
     with np.load(DATA / "uci" / f"{dataset}.npz") as file:
         X, y, names = file["X"], file["y"], file["class_names"]
     rows = np.random.default_rng(0).permutation(len(y))[:3000]
@@ -135,8 +134,8 @@ def MLP() -> object:  # noqa: N802  a maker of classifiers, like those above
 
 @cache
 def covtype_forest() -> SplitPredictions:
-    """A random forest on forest cover types: 70% of the rows to train and calibrate (a tenth of
-    these), 30% to test.
+    """Train a random forest on forest cover types. 70% of the rows train and calibrate (a tenth of
+    them), 30% test.
     """
     with np.load(DATA / "features_covtype.npz") as file:
         X, y = file["X"], file["y"].astype(int)
@@ -147,7 +146,7 @@ def covtype_forest() -> SplitPredictions:
 
 @cache
 def covtype_three() -> SplitPredictions:
-    """Logistic regression of cover types 1, 2 and other, on a fifth of the rows."""
+    """Train a logistic regression of cover types 1, 2 and other on a fifth of the rows."""
     with np.load(DATA / "features_covtype.npz") as file:
         X, y = file["X"][::5], file["y"][::5].astype(int)
         y = np.minimum(y - y.min(), 2)
@@ -157,8 +156,7 @@ def covtype_three() -> SplitPredictions:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Methods (or classifiers) on the UCI sets: log-loss and the p-value of class-wise ECE, and
-    chosen strengths."""
+    """Return log-losses, p-values of class-wise ECE and chosen strengths on the UCI data sets."""
 
     log_loss: dict[str, list[float]] = field(default_factory=dict)
     p_value: dict[str, list[float]] = field(default_factory=dict)
@@ -171,7 +169,7 @@ def uci_names() -> list[str]:
 
 @cache
 def study_of_methods(classifier: str = "naive Bayes") -> Study:
-    """Every calibration method on every UCI set, after one classifier."""
+    """Measure every calibration method on every UCI data set, after one classifier."""
     study = Study()
     for dataset in uci_names():
         data = uci(dataset, classifier)
@@ -187,7 +185,7 @@ def study_of_methods(classifier: str = "naive Bayes") -> Study:
 
 @cache
 def study_of_classifiers() -> Study:
-    """Every classifier on every UCI set, not calibrated."""
+    """Measure every uncalibrated classifier on every UCI data set."""
     study = Study()
     for name in CLASSIFIERS:
         for dataset in uci_names():

@@ -1,7 +1,7 @@
 """Print the size and the structure of the package: ``python tools/measure.py [-v] [PACKAGE]``.
 
-PACKAGE is the folder of the source, by default ``src/calibrant``. The script prints each figure
-with its definition and asserts nothing. With ``-v`` it also lists what it counted.
+PACKAGE is the source folder, by default ``src/calibrant``. The script prints each figure with its
+definition and has no limits. With ``-v`` it also lists the counted items.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Module:
 
     @cached_property
     def docstrings(self) -> set[int]:
-        """Lines of strings that stand alone, also of those below a constant."""
+        """Return lines of strings that are statements, such as docstrings."""
         texts = [node for node in self.nodes if isinstance(node, ast.Expr)]
         return {
             line
@@ -52,30 +52,30 @@ class Module:
 
     @cached_property
     def comments(self) -> set[int]:
-        """Lines with a comment, next to code or alone."""
+        """Return lines that contain a comment."""
         return {token.start[0] for token in self.tokens if token.type == tokenize.COMMENT}
 
     @cached_property
     def n_lines(self) -> int:
-        """Lines that are neither blank nor part of a docstring."""
+        """Return lines that are neither blank nor part of a docstring."""
         lines = enumerate(self.text.splitlines(), start=1)
         return sum(bool(line.strip()) and i not in self.docstrings for i, line in lines)
 
     @cached_property
     def n_code(self) -> int:
-        """Lines that hold code: `n_lines` without those that hold only a comment."""
+        """Return lines of code: `n_lines` without lines that contain only a comment."""
         lines = self.text.splitlines()
         return self.n_lines - sum(lines[i - 1].lstrip().startswith("#") for i in self.comments)
 
     def functions(self) -> Iterator[tuple[str, int]]:
-        """The name of each function or method, and its lines without the docstring."""
+        """Yield the name of each function or method, and its lines without the docstring."""
         for node in self.nodes:
             if isinstance(node, Function):
                 lines = set(range(node.lineno, (node.end_lineno or 0) + 1))
                 yield f"{self.name}:{node.name}", len(lines - self.docstrings)
 
     def branches(self) -> Iterator[str]:
-        """Type branches, each with its line."""
+        """Yield type branches with their lines."""
         for node in self.nodes:
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 if node.attr in PREDICATES:
@@ -87,13 +87,13 @@ class Module:
                     yield f"{self.name}:{node.lineno} {' '.join([node.func.id, *kinds])}"
 
     def methods(self, name: str = "Calibrator") -> Iterator[str]:
-        """Functions in the body of the class of that name."""
+        """Count the functions in the body of a class."""
         for node in self.nodes:
             if isinstance(node, ast.ClassDef) and node.name == name:
                 yield from (item.name for item in node.body if isinstance(item, Function))
 
     def private_imports(self) -> Iterator[str]:
-        """Imports from a private module of another subpackage."""
+        """Yield imports from a private module of another subpackage."""
         for node in self.nodes:
             path = (node.module or "").split(".") if isinstance(node, ast.ImportFrom) else []
             is_private = len(path) > 2 and path[0] == "calibrant" and path[2].startswith("_")
@@ -102,7 +102,7 @@ class Module:
 
 
 def summarize(sizes: list[tuple[str, int]], limit: int) -> str:
-    """Median, 90% quantile and maximum, and what exceeds the limit."""
+    """Return the median, the 90% quantile and the maximum, and the items above the limit."""
     ordered = sorted(size for _, size in sizes)
     quantiles = [str(ordered[int(share * (len(ordered) - 1))]) for share in (0.5, 0.9, 1.0)]
     large = [f"{name} {size}" for name, size in sizes if size > limit]
@@ -110,7 +110,7 @@ def summarize(sizes: list[tuple[str, int]], limit: int) -> str:
 
 
 def figures(modules: list[Module]) -> dict[str, object]:
-    """All figures, by their definitions."""
+    """Return all figures by their definitions."""
     n_code = sum(module.n_code for module in modules)
     n_comments = sum(len(module.comments) for module in modules)
     module_sizes = [(module.name, module.n_lines) for module in modules]
@@ -144,7 +144,7 @@ def main() -> None:
     source = Path(__file__).resolve().parent.parent / "src" / "calibrant"
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("package", nargs="?", type=Path, default=source)
-    parser.add_argument("-v", "--verbose", action="store_true", help="list what was counted")
+    parser.add_argument("-v", "--verbose", action="store_true", help="list the counted items")
     options = parser.parse_args()
     paths = sorted(options.package.rglob("*.py"))
     modules = [Module(path, options.package) for path in paths]

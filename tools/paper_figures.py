@@ -61,7 +61,7 @@ def score_boxes(y: Any, proba: Any, names: Sequence[Any]) -> Any:
 
 
 def draw_boxes(ax: Any, rows: Any, k: int) -> None:
-    """Boxes of all columns, with means and standard deviations; the column ``k`` in color."""
+    """Draw boxes of all columns with means and standard deviations. Column ``k`` has a color."""
     tidy(ax, grid="y")
     at = np.arange(rows.shape[1])
     props = {"color": INK, "linewidth": 0.9}
@@ -102,10 +102,10 @@ def box_limits(parts: Sequence[Any]) -> tuple[float, float]:
 
 
 def box_numbers(column: Any) -> dict[str, Any]:
-    """The numbers of a box, as ``Axes.bxp`` expects them."""
+    """Return the statistics of a box as ``Axes.bxp`` expects them."""
     low, q1, median, q3, high = np.quantile(column, LEVELS, method="inverted_cdf")
     half = 1.57 * (q3 - q1) / np.sqrt(len(column))
-    # A notch beyond its box would fold back and hide it.
+    # A notch outside its box would fold back and hide the box.
     notch = {"cilo": max(q1, median - half), "cihi": min(q3, median + half)}
     box = {"whislo": low, "q1": q1, "med": median, "q3": q3, "whishi": high, "fliers": []}
     return box | notch
@@ -137,7 +137,7 @@ def latent_function(process: Any, proba: Any, y: Any) -> Any:
 
 
 def draw_inputs(ax: Any, proba: Any, y: Any) -> None:
-    """The probabilities of the true class above those of the other classes."""
+    """Draw the probabilities of the true class above those of the other classes."""
     tidy(ax, grid="x")
     is_true = np.arange(proba.shape[1]) == y[:, None]
     style = {"marker": "|", "s": 90, "alpha": 0.55, "linewidth": 0.9}
@@ -169,7 +169,7 @@ def errors_by_bins(y: Any, models: Mapping[str, Any]) -> Any:
 
 
 def draw_errors(ax: Any, n_bins: Sequence[int], errors: Mapping[tuple[str, str], Any]) -> None:
-    """Lines of errors by (model, kind): a color per model, a line style per kind."""
+    """Draw lines of errors by (model, kind), with a color per model and a line style per kind."""
     tidy(ax)
     models, kinds = (list(dict.fromkeys(key[i] for key in errors)) for i in range(2))
     for (model, kind), error in errors.items():

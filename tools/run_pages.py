@@ -1,14 +1,14 @@
-"""Run the code of the pages, and hold what it prints against what they say.
+"""Run the code of the pages, and compare its output with the pages.
 
-python tools/run_pages.py [--write] [PAGE ...]
+    python tools/run_pages.py [--write] [PAGE ...]
 
-A page is run from top to bottom in one namespace, in an empty folder: blocks of ``python``, blocks
-of ``console`` whose lines begin with ``$ calibrant`` or ``$ cat``, and hidden comments ``<!-- run
-... -->``, which make the data that a page speaks of. A block of ``text`` after a block is what it
-prints: words must be the same and numbers within 2%, because other versions of scikit-learn train
-slightly other models. ``--write`` writes these blocks anew, and takes the figures (.svg, .png) that
-a page saves into docs/images. A block of ``python needs: torch`` is left out where that package is
-not installed.
+A page runs from top to bottom in one namespace and in an empty folder. The script runs ``python``
+blocks, and ``console`` blocks whose lines start with ``$ calibrant`` or ``$ cat``. It also runs
+hidden comments ``<!-- run ... -->``, which create the data of a page. A ``text`` block contains the
+output of the block before. Words must be equal and numbers must agree within 2%, because other
+versions of scikit-learn train slightly different models. ``--write`` updates these blocks, and
+copies the figures (.svg, .png) that a page saves to docs/images. A block ``python needs: torch`` is
+skipped if that package is not installed.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _PIECE = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a page: where it stands, what it is and what must be installed for it."""
+    """A block of a page, with its position, kind and required packages."""
 
     line: int
     kind: str
@@ -48,13 +48,13 @@ class Block:
 
 
 def pages():
-    """All pages that have code: those of the manual, and README."""
+    """Return all pages with code: README and the pages of the manual."""
     paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [path for path in paths if blocks_of(path)]
 
 
 def blocks_of(path):
-    """The blocks of a page, in order."""
+    """Return the blocks of a page in order."""
     text = path.read_text(encoding="utf-8")
     return [
         Block(
@@ -69,10 +69,10 @@ def blocks_of(path):
 
 
 def run(path, *, optional=True):
-    """Run a page, in the present folder; pairs of what it says is printed, as a block, and what is.
+    """Run a page in the current folder. Return pairs of an output block and the actual output.
 
-    Blocks that need what is not installed are left out, and with ``optional=False`` all that need
-    anything.
+    Blocks whose packages are not installed are skipped. With ``optional=False``, all blocks that
+    need packages are skipped.
     """
     _make_figures_repeatable()
     space, printed, pairs = {"__name__": "__main__"}, "", []
@@ -88,7 +88,7 @@ def run(path, *, optional=True):
 
 
 def _make_figures_repeatable():
-    """Draw SVG files without dates and random identifiers, with text that can be searched."""
+    """Draw SVG files without dates and random identifiers, with searchable text."""
     if importlib.util.find_spec("matplotlib") is not None:
         import matplotlib as mpl
 
@@ -103,9 +103,8 @@ def _run_block(block, path, space):
             for line in block.body.splitlines():
                 _run_line(line)
         else:
-            source = (
-                "\n" * (block.line - 1) + block.body
-            )  # so that errors name the line of the page
+            # With the empty lines, errors show the line number of the page.
+            source = "\n" * (block.line - 1) + block.body
             exec(compile(source, str(path), "exec"), space)
             if "matplotlib.pyplot" in sys.modules:
                 sys.modules["matplotlib.pyplot"].close("all")
@@ -118,16 +117,16 @@ def _run_line(line):
     words = shlex.split(line.removeprefix("$ "), comments=True)
     if words[:1] == ["calibrant"]:
         code = run_command(words[1:])
-        if code not in (0, 3):  # 3: an alarm
+        if code not in (0, 3):  # 3 means an alarm
             raise RuntimeError(f"exit code {code}: {line}")
     elif words[:1] == ["cat"]:
         print(Path(words[1]).read_text(encoding="utf-8"), end="")
     elif words:
-        raise ValueError(f"not a command that pages may use: {line}")
+        raise ValueError(f"Pages may run only calibrant and cat, but the line is: {line}")
 
 
 def agree(expected, printed):
-    """Whether a page says what is printed: the same words, and numbers within 2%."""
+    """Return whether words are equal and numbers agree within 2%."""
     if _NUMBER.sub("#", expected).split() != _NUMBER.sub("#", printed).split():
         return False
     pairs = zip(_numbers(expected), _numbers(printed), strict=True)
@@ -139,7 +138,7 @@ def _numbers(text):
 
 
 def write(path):
-    """Write anew what the code of a page prints."""
+    """Update the output blocks of a page."""
     text = path.read_text(encoding="utf-8")
     for block, printed in reversed(run_aside(path, pictures=ROOT / "docs" / "images")):
         start, end = block.span
@@ -149,7 +148,7 @@ def write(path):
 
 
 def run_aside(path, pictures=None):
-    """Run a page in a folder of its own, and take the pictures that it saves there."""
+    """Run a page in a temporary folder. Copy the pictures that it saves to ``pictures``."""
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -171,4 +170,4 @@ if __name__ == "__main__":
         else:
             for block, printed in run_aside(page):
                 if not agree(block.body, printed):
-                    print(f"{page}:{block.line} says\n{block.body}and prints\n{printed}")
+                    print(f"{page}:{block.line} expects\n{block.body}but prints\n{printed}")

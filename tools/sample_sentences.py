@@ -27,7 +27,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 MIN_WORDS = 4
 _CALLS = {"remark", "warn", "_warn", "abort", "UsageError", "BadParameter", "append", "join"}
-"""Functions whose text arguments are messages, besides exceptions."""
+"""Functions other than exceptions whose text arguments are messages."""
 
 _REFERENCES = re.compile(r"(?ms)^(References|Examples)\n-+\n.*?(?=^\w[^\n]*\n-+\n|\Z)")
 _NO_PROSE = re.compile(r"(?m)^.*\n-{3,}$|^[\w, *]+ : .*$|^\s*(>>>|\.\.\.).*$")
@@ -42,7 +42,7 @@ _BLOCKS = re.compile(
 
 
 def report_text() -> Iterator[str]:
-    """Paragraphs, cells and labels of a report on bundled data."""
+    """Return paragraphs, cells and labels of a report on bundled data."""
     from calibrant import report
     from calibrant.datasets import digits_predictions
 
@@ -52,7 +52,7 @@ def report_text() -> Iterator[str]:
 
 
 def monitor_text() -> Iterator[str]:
-    """The page of a monitor with an alarm."""
+    """Return the page of a monitor with an alarm."""
     from calibrant.monitoring import CalibrationMonitor
     from calibrant.report import monitor_page
 
@@ -68,7 +68,7 @@ def monitor_text() -> Iterator[str]:
 
 
 def command_text() -> Iterator[str]:
-    """Help of the program, its commands and their options."""
+    """Return the help of the program, its commands and their options."""
     import typer
 
     from calibrant.cli._app import app
@@ -78,7 +78,7 @@ def command_text() -> Iterator[str]:
 
 def _help_of(command: Any) -> Iterator[str]:
     for text in (command.help, command.epilog):
-        # \b keeps lines of examples apart: these are code.
+        # \b keeps the lines of examples separate, because they are code.
         yield from (part for part in re.split(r"\n\s*\n", text or "") if "\b" not in part)
     for option in command.params:
         yield getattr(option, "help", None) or ""
@@ -87,7 +87,7 @@ def _help_of(command: Any) -> Iterator[str]:
 
 
 def message_text() -> Iterator[str]:
-    """Strings in ``raise`` statements and in calls that warn."""
+    """Yield strings in ``raise`` statements and in calls that warn."""
     for path in _modules():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             is_raise = isinstance(node, ast.Raise) and node.exc is not None
@@ -100,12 +100,12 @@ def _name_of(function: ast.expr) -> str:
 
 
 def _strings(node: ast.AST) -> Iterator[str]:
-    """String literals, with a placeholder for each value of an f-string."""
+    """Yield string literals, with a placeholder for each value of an f-string."""
     if isinstance(node, ast.JoinedStr):
         text = "".join(
             str(part.value) if isinstance(part, ast.Constant) else "{...}" for part in node.values
         )
-        yield "" if text.startswith("<") else text  # markup is not a message
+        yield "" if text.startswith("<") else text  # this is markup and not a message
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     else:
@@ -114,7 +114,7 @@ def _strings(node: ast.AST) -> Iterator[str]:
 
 
 def docstring_text() -> Iterator[str]:
-    """Docstrings without examples, headings, types and references."""
+    """Yield docstrings without examples, headings, types and references."""
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     for path in _modules():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -127,7 +127,7 @@ def docstring_text() -> Iterator[str]:
 
 
 def comment_text() -> Iterator[str]:
-    """Comments. Comments on consecutive lines are joined, unless they follow code."""
+    """Yield comments. Comments on consecutive lines are joined, unless they follow code."""
     for path in _modules():
         block: list[str] = []
         last = -1
@@ -188,7 +188,9 @@ SOURCES: dict[str, Callable[[], Iterable[str]]] = {
 
 
 def sentences(texts: Iterable[str]) -> list[str]:
-    """Sentences of at least four words. Those that differ only in their numbers count once."""
+    """Return sentences of at least four words. Sentences that differ only in their numbers count
+    once.
+    """
     distinct: dict[str, str] = {}
     for text in texts:
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z\"'`(])", " ".join(text.split())):
@@ -200,7 +202,7 @@ def sentences(texts: Iterable[str]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--each", type=int, default=25, help="sentences of each source")
+    parser.add_argument("--each", type=int, default=25, help="number of sentences per source")
     parser.add_argument("--sources", nargs="*", choices=SOURCES, default=list(SOURCES)[:6])
     options = parser.parse_args()
     for name in options.sources:

@@ -20,7 +20,7 @@ MINUS = "mean log-loss minus the default's"
 
 
 class Page:
-    """A page of the section, with its records and a function for the fields of its text."""
+    """A page of the section with its records and a function for the fields of its text."""
 
     def __init__(self, name: str, records: list[str], about: str) -> None:
         self.name, self.records, self.about = name, records, about
@@ -33,7 +33,7 @@ class Page:
         return self
 
     def text(self) -> str:
-        """The page as Markdown."""
+        """Return the page as Markdown."""
         return f"{_fill(self.template, self.values())}\n{self._downloads()}"
 
     def _downloads(self) -> str:
@@ -50,12 +50,12 @@ PAGES: dict[str, Page] = {}
 
 
 def _fill(template: str, fields: dict[str, str]) -> str:
-    """Replace ``<name>`` by its value; angle brackets keep braces free for formulas."""
+    """Replace ``<name>`` by its value. Angle brackets leave braces free for formulas."""
     return re.sub(r"<(\w+)>", lambda match: fields[match[1]], template)
 
 
 def _size(text: str) -> str:
-    """A size such as 25kx1000 in words."""
+    """Return a size such as 25kx1000 in words."""
     rows, classes = text.replace("k", "000").replace("M", "000000").split("x")
     return f"{int(rows):,} rows and {int(classes):,} classes"
 
@@ -196,10 +196,12 @@ def performance():
         for row in single
         if number(row["ratio"]) < 1
     ]
-    by_case = {row["case"]: row for row in table("performance", "Bars")}
+    by_case = {row["case"]: row for row in table("performance", "Targets")}
     times = {(row["rows x classes"], row["case"]): row for row in table("performance", "All cases")}
     growth = [
-        row for name in ("Sums", "Fits", "What", "Many", "Classes") for row in table("growth", name)
+        row
+        for name in ("Sums", "Fits", "Functions", "Methods", "Growth")
+        for row in table("growth", name)
     ]
     return {
         "cases": str(len(ratios)),
@@ -309,7 +311,7 @@ def large_data():
 
 
 def index() -> str:
-    """The first page of the section."""
+    """Return the first page of the section."""
     fields = {name: PAGES[name].values() for name in PAGES}
     lines = [f"| [{page.title}]({name}.md) | {page.about} |" for name, page in PAGES.items()]
     return _fill(
@@ -328,7 +330,7 @@ def index() -> str:
 
 
 def files() -> dict[str, str]:
-    """Text of all pages and CSV files by their path below `docs/evidence`."""
+    """Return the text of all pages and CSV files by their path below `docs/evidence`."""
     pages = {f"{name}.md": page.text() for name, page in PAGES.items()}
     records = [record for page in PAGES.values() for record in page.records]
     data = {f"data/{name}": text for record in records for name, text in csv_files(record).items()}

@@ -1,6 +1,6 @@
 """Write the tables of the page of printed numbers: ``python tools/write_glossary.py``.
 
-The explanations come from the glossary of the report, so that the page and the report agree.
+The explanations come from the glossary of the report, so the page and the report agree.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MARKS = ("<!-- written by tools/write_glossary.py -->", "<!-- end of written -->
 
 
 def _example() -> Report:
-    """A small report, which knows the titles of measures and tests."""
+    """Return a small report, which has the titles of measures and tests."""
     data = noisy_simplex(400, 3, noise=0.5, rng=0)
     return summarize(
         data.labels, data.proba, calibrator=TemperatureScaling(), method="temperature",
@@ -33,7 +33,7 @@ FUNCTIONS = {
     **dict.fromkeys(("conf_ece", "cw_ece", "tl_ece", "mce"), _ECE),
     "ks": "metrics.ks_error",
 }
-"""Functions of measures whose names differ from those of the functions in `calibrant.metrics`."""
+"""Functions of measures whose names differ in `calibrant.metrics`."""
 
 
 def _measures(report: Report) -> str:
@@ -51,7 +51,7 @@ def _table(terms: dict[str, str]) -> str:
 
 
 def tables() -> list[str]:
-    """The tables of measures, tests, columns and other terms."""
+    """Return the tables of measures, tests, columns and other terms."""
     report = _example()
     return [
         _measures(report),
@@ -62,11 +62,11 @@ def tables() -> list[str]:
 
 
 def page(text: str) -> str:
-    """The page with its tables as they should be."""
-    found = iter(tables())
+    """Return the page with updated tables."""
+    generated = iter(tables())
     marked = f"{re.escape(MARKS[0])}.*?{re.escape(MARKS[1])}"
     return re.sub(
-        marked, lambda _: f"{MARKS[0]}\n\n{next(found)}\n\n{MARKS[1]}", text, flags=re.DOTALL
+        marked, lambda _: f"{MARKS[0]}\n\n{next(generated)}\n\n{MARKS[1]}", text, flags=re.DOTALL
     )
 
 

@@ -1,7 +1,7 @@
-"""Write what the page of calibrators takes from elsewhere: ``python tools/write_methods.py``.
+"""Write the generated parts of the page of calibrators: ``python tools/write_methods.py``.
 
-The table of methods comes from the registry; the figures that are named as evidence come from the
-pages that benchmarks write, so that they say the same.
+The table of methods comes from the registry. The figures of the evidence come from the records of
+the benchmarks, so both pages agree.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MEASURED = ("temperature", "structured-vector", "structured-matrix", "auto")
 
 
 def methods() -> str:
-    """One line a method: its name, the calibrator that it makes, what that does."""
+    """Return one row per method with its name, its calibrator and its description."""
     lines = ["| name | calibrator | description |", "|---|---|---|"]
     for name, method in METHODS.items():
         lines.append(f"| `{name}` | `{type(method.make()).__name__}` | {method.help} |")
@@ -28,7 +28,7 @@ def methods() -> str:
 
 
 def evidence() -> str:
-    """Mean gains by the number of rows, and the default compared with scikit-learn's methods."""
+    """Return mean gains by the number of rows, and the default compared with scikit-learn."""
     gains, family = _table("do-no-harm.md"), _table("default.md")
     lines = [
         f"| rows | {' | '.join(f'`{name}`' for name in _MEASURED)} | `auto` worse by > 0.005 |",
@@ -57,7 +57,7 @@ def evidence() -> str:
 
 
 def _table(name: str) -> list[dict[str, str]]:
-    """The first table of a page, a dictionary a row."""
+    """Return the first table of a page as dictionaries."""
     text = (RECORDS / name).read_text(encoding="utf-8")
     head, _, *rows = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)[0].splitlines()
     return [dict(zip(_cells(head), _cells(row), strict=True)) for row in rows]
@@ -72,7 +72,7 @@ def _better(overall: dict[str, str], name: str) -> str:
 
 
 def page(text: str) -> str:
-    """The page with both blocks as they should be."""
+    """Return the page with updated parts."""
     blocks = iter((evidence(), methods()))
     marked = f"{re.escape(MARKS[0])}.*?{re.escape(MARKS[1])}"
     return re.sub(

@@ -1,7 +1,7 @@
 """Write the tutorials as Jupyter notebooks: ``python tools/write_notebooks.py``.
 
-A notebook has the text and the code of its page, and the outputs that the page shows. The tests run
-the code of the pages and compare its output, and they run the cells of the notebooks.
+A notebook has the text, the code and the outputs of its page. The tests run the code of the pages
+and compare its output. They also run the cells of the notebooks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def notebook(path: Path) -> dict[str, Any]:
 
 
 def _add_text(cells: list[dict[str, Any]], text: str) -> None:
-    # The figure follows its code as an output, so its image link is left out.
+    # The figure is an output of its code, so its image link is left out.
     text = re.sub(r"^!\[.*?\]\(.*?\)\n*", "", text, flags=re.MULTILINE).strip()
     if text:
         cells.append(
@@ -77,12 +77,12 @@ def _figure(path: Path) -> dict[str, Any]:
 
 
 def render(path: Path) -> str:
-    """The notebook of a page as JSON text."""
+    """Return the notebook of a page as JSON text."""
     return json.dumps(notebook(path), indent=1, ensure_ascii=False) + "\n"
 
 
 def pages() -> list[Path]:
-    """The tutorials."""
+    """Return the pages of the tutorials."""
     return sorted(path for path in TUTORIALS.glob("*.md") if path.stem != "index")
 
 

@@ -36,7 +36,7 @@ CALLS = (
     ("apply", "reads"),
     ("monitor start", "stores"),
 )
-"""Functions and commands with the words that follow them."""
+"""Functions and commands, with the words that follow them in test names."""
 
 NAMES = {
     "predict proba": "`predict_proba`",
@@ -105,7 +105,7 @@ NAMES = {
     "date and the method and the data": "date, the method and the data",
     **{f"{name} {verb}": f"`{name}` {verb}" for name, verb in CALLS},
 }
-"""Spellings that the name of a test cannot have."""
+"""Words of test names with their spelling in sentences."""
 
 _NAMES = re.compile(rf"\b(?:{'|'.join(NAMES)})\b")
 

@@ -1,11 +1,12 @@
-"""Pictures in the manner of the papers' figures, drawn by the library's plots.
+"""Draw figures in the style of the papers with the plots of the library.
 
     python benchmarks/papers/figures.py [--data FOLDER] [--only bins]
 
-Gupta & Ramdas 2022, Figures 5 to 8 (errors for 5 to 25 bins); Gupta et al. 2021, Figures 1 to 10
-(cumulative graphs); Kull et al. 2019, Figures 5a and 6 of the supplement (critical differences,
-from the kept results); Wenger et al. 2020, Figures 3 and 4 (active learning). Pictures go to
-``docs/images``; what active learning measured is kept in ``results/figures``.
+The figures are Figures 5 to 8 of Gupta & Ramdas 2022 (errors for 5 to 25 bins), Figures 1 to 10 of
+Gupta et al. 2021 (cumulative graphs), Figures 5a and 6 of the supplement of Kull et al. 2019
+(critical differences, from the stored results), and Figures 3 and 4 of Wenger et al. 2020 (active
+learning). They are saved in ``docs/images``. The measurements of active learning are stored in
+``results/figures``.
 """
 
 from __future__ import annotations
@@ -45,12 +46,13 @@ import paper_figures
 
 IMAGES = reproduction.ROOT / "docs" / "images"
 WIDTH = 7.6
-"""Width of a figure in inches. Pages show figures of at most 750 px without making them smaller."""
+"""Width of a figure in inches. Pages show figures of at most 750 px in full size."""
 BINS = tuple(range(5, 26))
 
 
 def save(figure: Any, name: str) -> None:
-    # Text that can be searched; no date and fixed identifiers, so that files change with figures.
+    # Text stays searchable. Without a date and with fixed identifiers, files change only with
+    # figures.
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "calibrant"})
     with written_aside(IMAGES / f"papers_{name}.svg") as aside:
         figure.savefig(aside, bbox_inches="tight", format="svg", metadata={"Date": None})
@@ -72,18 +74,18 @@ def errors_by_bins(data: Path, file: str) -> list[dict[Any, Any]]:
     if X.shape[1] <= top_label.NEWTON:
         fitted = DirichletCalibration(lam=0, inputs="logits").fit(X, y)
         scaled["Dirichlet calibration"] = fitted.predict_proba(Z)
-    found: dict[str, list[Any]] = {
+    measures: dict[str, list[Any]] = {
         name: [top_label.errors(truth, proba, n_bins) for n_bins in BINS]
         for name, proba in scaled.items()
     }
     # With 100 classes, Dirichlet calibration has no finite optimum. The empty line keeps the colors
     # of the other methods.
-    found.setdefault("Dirichlet calibration", [[np.nan] * len(ERRORS) for _ in BINS])
+    measures.setdefault("Dirichlet calibration", [[np.nan] * len(ERRORS) for _ in BINS])
     binned = [top_label.binned(X, y, Z, truth, 0, n_bins) for n_bins in BINS]
-    found["class-wise binning, normalized"] = [normal for normal, _ in binned]
-    found["top-label or class-wise binning"] = [own for _, own in binned]
+    measures["class-wise binning, normalized"] = [normal for normal, _ in binned]
+    measures["top-label or class-wise binning"] = [binary for _, binary in binned]
     return [
-        {(name, kind): np.array(values)[:, place] for name, values in found.items()}
+        {(name, kind): np.array(values)[:, place] for name, values in measures.items()}
         for place, kind in enumerate(ERRORS)
     ]
 
@@ -188,9 +190,9 @@ def draw_ranks(data: Path) -> None:
     import matplotlib.pyplot as plt
 
     results = uci.by_set(reproduction.read_paper("kull_2019_uci"))
-    found = [one for case, one in results.items() if case.startswith("nbayes--")]
-    title = f"Log-loss of naive Bayes, {len(found)} data sets"
-    save(differences(found, "log-loss", title).plot().figure_, "critical_difference")
+    measures = [values for case, values in results.items() if case.startswith("nbayes--")]
+    title = f"Log-loss of naive Bayes, {len(measures)} data sets"
+    save(differences(measures, "log-loss", title).plot().figure_, "critical_difference")
     figure, axes = plt.subplots(4, 2, figsize=(WIDTH, 10.5), layout="constrained")
     for ax, key in zip(axes.ravel(), uci.RANKS, strict=True):
         display = differences(list(results.values()), key, MEASURE_NAMES.get(key, key))
@@ -199,9 +201,9 @@ def draw_ranks(data: Path) -> None:
     save(figure, "critical_differences")
 
 
-def differences(found: Any, key: str, title: str) -> CriticalDifferenceDisplay:
+def differences(measures: Any, key: str, title: str) -> CriticalDifferenceDisplay:
     return CriticalDifferenceDisplay.from_scores(
-        uci.scores(found, key), METHOD_NAMES, method="bonferroni-dunn", title=title
+        uci.scores(measures, key), METHOD_NAMES, method="bonferroni-dunn", title=title
     )
 
 
@@ -209,8 +211,8 @@ def differences(found: Any, key: str, title: str) -> CriticalDifferenceDisplay:
 
 DOUBT = "Mean of 1 \N{MINUS SIGN} confidence on correct predictions"
 ACTIVE_STYLES = {"as it is": ("not calibrated", BEFORE), "calibrated": ("calibrated", AFTER)}
-"""Label and style by the name of a model in the kept results."""
-CHUNK, FIRST, FOR_CALIBRATION, SHUFFLES, JUDGED = 1500, 1000, 200, 2, 4000
+"""Label and style by the name of a model in the stored results."""
+CHUNK, FIRST, FOR_CALIBRATION, SHUFFLES, N_TEST = 1500, 1000, 200, 2, 4000
 MEASURE_TITLES = ("Error rate", "ECE (100 bins)", "Mean confidence on errors", DOUBT)
 MEASURES = {
     "error": lambda y, p: 1 - accuracy(y, p),
@@ -221,10 +223,10 @@ MEASURES = {
 
 
 def learn(X: Any, y: Any, Z: Any, truth: Any, *, is_calibrated: bool) -> list[list[float]]:
-    """Rows of labels asked for and measures, one after each chunk of a stream.
+    """Measure active learning after each chunk of a stream: requested labels and scores.
 
-    A forest asks for the labels of rows whose entropy is above 0.5. The calibrated one keeps the
-    first 200 labels of a chunk for its calibrator and learns from the others.
+    A forest requests the labels of rows whose entropy is above 0.5. The calibrated forest uses the
+    first 200 labels of a chunk for its calibrator and learns from the other labels.
     """
     known, kept = np.arange(FIRST), np.arange(0)
     steps = []
@@ -250,19 +252,19 @@ def active_learning(data: Path) -> Mapping[str, Any]:
     X, Z = (np.nan_to_num(file[key].astype(np.float64)) for key in ("X_train", "X_test"))
     _, y = np.unique(file["y_train"], return_inverse=True)
     truth = np.searchsorted(np.unique(file["y_train"]), file["y_test"])
-    found: dict[str, Any] = {"as it is": [], "calibrated": []}
+    measures: dict[str, Any] = {"as it is": [], "calibrated": []}
     for seed in range(SHUFFLES):
         order = np.random.default_rng(seed).permutation(len(y))
-        for name, runs in found.items():
+        for name, runs in measures.items():
             steps = learn(
                 X[order],
                 y[order],
-                Z[:JUDGED],
-                truth[:JUDGED],
+                Z[:N_TEST],
+                truth[:N_TEST],
                 is_calibrated=name == "calibrated",
             )
             runs.append(steps)
-    return found
+    return measures
 
 
 def draw_active(data: Path) -> None:
@@ -271,11 +273,11 @@ def draw_active(data: Path) -> None:
     case = "active_learning"
     if case not in reproduction.read_paper("figures"):
         reproduction.write_result("figures", case, active_learning(data))
-    found = reproduction.read_paper("figures")[case]
+    measures = reproduction.read_paper("figures")[case]
     figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 5.6), layout="constrained", sharex=True)
     for place, (ax, title) in enumerate(zip(axes.flat, MEASURE_TITLES, strict=True), start=1):
         tidy(ax)
-        for model, runs in found.items():
+        for model, runs in measures.items():
             name, (color, linestyle, marker) = ACTIVE_STYLES[model]
             style: Any = {"color": color, "linestyle": linestyle, "marker": marker}
             for n_run, steps in enumerate(runs):
@@ -300,7 +302,7 @@ DRAWN = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=reproduction.data_folder())
-    parser.add_argument("--only", choices=list(DRAWN), help="one of the pictures")
+    parser.add_argument("--only", choices=list(DRAWN), help="draw only this figure")
     chosen = parser.parse_args()
     mpl.use("Agg")
     warnings.simplefilter("ignore")

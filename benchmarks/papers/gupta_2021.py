@@ -1,7 +1,8 @@
-"""Tables 1, 2, 4, 5 and 6 of Gupta et al. 2021, the rows of DenseNet-40 on CIFAR-10, and the titles
-of Figures 1 to 10.
+"""Reproduce tables of Gupta et al. 2021 for DenseNet-40 on CIFAR-10.
 
-python benchmarks/papers/gupta_2021.py [--data FOLDER] [--quick]
+    python benchmarks/papers/gupta_2021.py [--data FOLDER] [--quick]
+
+The script covers Tables 1, 2, 4, 5 and 6 and the titles of Figures 1 to 10.
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ from calibrant.notions import as_notion
 
 TITLE = "Gupta et al. 2021, Calibration of neural networks using splines: DenseNet-40"
 INTRO = """
-Fitted on 5,000 rows, judged on 10,000; in per cent. Vector scaling, MS-ODIR and Dir-ODIR are the
-maps of Kull et al., trained as theirs were, eight times. Splines have 6 knots,
-14 in Table 4 and 13 in Table 6; in Table 5 every rank is calibrated by a spline of its own, and the
-class of the largest calibrated score is predicted.
+Calibrators are fitted on 5,000 rows and evaluated on 10,000 rows. Values are in percent. Vector
+scaling, MS-ODIR and Dir-ODIR are the calibrators of Kull et al., trained eight times with the
+published procedure. Splines have 6 knots in most tables, 14 in Table 4 and 13 in Table 6. In
+Table 5, a separate spline calibrates every rank, and the class with the largest calibrated score is
+predicted.
 
-The titles of Figures 1 to 10 say KS errors and the share of rows whose claim is true. The shares of
-calibration and test rows are those of this file, so that the scores are the same. Splines differ a
-little all the same, in the tables and in the figures, and by different amounts (top-1 is 0.773 in
-Table 1 and 0.716 in Figure 2): they come from more than one state of the authors' code.
+The titles of Figures 1 to 10 give KS errors and observed frequencies. The frequencies of the
+calibration and test rows agree with this file, so the scores are the same. The results of splines
+differ nevertheless, and by different amounts in tables and figures (top-1 is 0.773 in Table 1 and
+0.716 in Figure 2). We infer that they come from more than one version of the authors' code.
 """
 COLUMNS = ("Uncalibrated", "Temp. Scaling", "Vector Scaling", "MS-ODIR", "Dir-ODIR", "Spline")
 PUBLISHED = {
@@ -83,14 +85,14 @@ def claim(logits: Any, y: Any, notion: str) -> tuple[Any, Any]:
 
 
 def splined(X: Any, y: Any, Z: Any, truth: Any, notion: str, n_knots: int) -> tuple[Any, Any]:
-    """Calibrated test scores of a claim, and its outcomes."""
+    """Return calibrated test scores of a binary problem, and its outcomes."""
     fitted = SplineCalibration(n_knots).fit(*claim(X, y, notion))
     score, outcome = claim(Z, truth, notion)
     return outcome, fitted.predict_proba(score)
 
 
 def spline_accuracy(X: Any, y: Any, Z: Any, truth: Any) -> float:
-    """Of the largest score after every rank was calibrated."""
+    """Return the accuracy of the largest score after every rank was calibrated."""
     ranks = range(1, Z.shape[1] + 1)
     scores = [splined(X, y, Z, truth, f"rank-{r}", 6)[1][:, 1] for r in ranks]
     order = np.argsort(-Z, axis=1, kind="stable")
@@ -110,7 +112,7 @@ def spline_column(X: Any, y: Any, Z: Any, truth: Any) -> dict[str, float]:
     return out | {"Table 5, accuracy": spline_accuracy(X, y, Z, truth)}
 
 
-def judged(y: Any, proba: Any) -> dict[str, float]:
+def errors_of(y: Any, proba: Any) -> dict[str, float]:
     return {name: measure(y, proba) for name, measure in MEASURES.items()}
 
 
@@ -124,14 +126,17 @@ def of_titles(X: Any, y: Any, Z: Any, truth: Any) -> Measured:
 
 def one_title(X: Any, y: Any, Z: Any, truth: Any, notion: str, n_knots: int) -> list[float]:
     score, outcome = claim(Z, truth, notion)
-    own = claim(X, y, notion)[1]
+    calibration_outcome = claim(X, y, notion)[1]
     after = [splined(X, y, rows, labels, notion, n_knots) for rows, labels in ((Z, truth), (X, y))]
     errors = [ks_error(*pair, notion="class-1") for pair in ((outcome, score), *after)]
-    return [100 * value for value in (errors[0], outcome.mean(), own.mean(), *errors[1:])]
+    return [
+        100 * value
+        for value in (errors[0], outcome.mean(), calibration_outcome.mean(), *errors[1:])
+    ]
 
 
 def single_precision_ks(score: Any, outcome: Any) -> float:
-    """The largest distance of sums that are added up in single precision, as the authors' are."""
+    """Return the KS error with sums in single precision, as in the authors' code."""
     order = np.argsort(score, kind="stable")
     sums = [np.cumsum(part[order].astype(np.float32)) / len(order) for part in (score, outcome)]
     return 100 * float(np.abs(sums[0] - sums[1]).max())
@@ -141,35 +146,36 @@ def measure(data: Path, case: str, *, quick: bool) -> Measured:
     X, y, Z, truth = load_split(data, FILE)
     if case == "titles":
         return of_titles(X, y, Z, truth)
-    found: dict[str, Any] = {"Uncalibrated": judged(truth, softmax(Z, axis=1))}
+    measures: dict[str, Any] = {"Uncalibrated": errors_of(truth, softmax(Z, axis=1))}
     tempered = TemperatureScaling(inputs="logits").fit(X, y).predict_proba(Z)
-    found["Temp. Scaling"] = judged(truth, tempered)
-    found["Spline"] = spline_column(X, y, Z, truth)
+    measures["Temp. Scaling"] = errors_of(truth, tempered)
+    measures["Spline"] = spline_column(X, y, Z, truth)
     if quick:
-        return found
+        return measures
     for column in ("Vector Scaling", "MS-ODIR", "Dir-ODIR"):
         kind = "VecS" if column == "Vector Scaling" else column
-        rows = [judged(truth, proba) for proba in trained(kind, X, y, Z, DRAWS)[0]]
-        found[column] = {key: [row[key] for row in rows] for key in MEASURES}
-    return found
+        rows = [errors_of(truth, proba) for proba in trained(kind, X, y, Z, DRAWS)[0]]
+        measures[column] = {key: [row[key] for row in rows] for key in MEASURES}
+    return measures
 
 
 TOLERANCE = (
-    "print precision for the uncalibrated network, temperature and spline; for the others two "
-    "standard errors over eight draws of the batches, the published figure being one draw, and "
-    "half a unit of the last digit."
+    "print precision for the uncalibrated network, temperature and spline. For the others, two "
+    "standard errors over eight draws of the batches, because the published value is one draw, "
+    "and half a unit of the last digit."
 )
 AUTHORS = (
-    "On this file the authors' own code gives 0.76 (top-1), 0.66 (top-2) and 0.53 (within-top-2), "
-    "as ours does, and 1.38 for the ECE; that the printed ones are of another state of it is "
-    "inferred."
+    "On this file, the authors' code gives 0.76 (top-1), 0.66 (top-2) and 0.53 (within-top-2), "
+    "like Calibrant, and 1.38 for the ECE. We infer that the printed values come from another "
+    "version of this code."
 )
 OTHER_RUN = (
-    "Other maps than those of Kull et al., whose code was used: the accuracy of MS-ODIR in Table 5 "
-    "is 92.52, theirs 92.50. Strengths are not stated."
+    "These calibrators differ from those of Kull et al., whose code the authors used: the "
+    "accuracy of MS-ODIR in Table 5 is 92.52, and that of Kull et al. is 92.50. The paper does "
+    "not state the regularization strengths."
 )
 STOPPED = (
-    "The printed figure is that of a temperature between 2.8821 and 2.8824; the minimum of the "
+    "The printed value corresponds to a temperature between 2.8821 and 2.8824. The minimum of the "
     "log-loss is at 2.8826."
 )
 EXPLAINED = {
@@ -182,16 +188,16 @@ PRECISION = "print precision."
 
 def single(results: Mapping[str, Measured], claimed: str) -> str:
     value = results["titles"][claimed]["single precision"]
-    return f"With sums in single precision, as the authors add up, it is {value:.5f}."
+    return f"With sums in single precision, as in the authors' code, the value is {value:.5f}."
 
 
 def tables(results: Mapping[str, Measured]) -> list[Table]:
     out = []
     row = "CIFAR-10 DenseNet-40"
-    found = results.get("densenet40", {})
-    for name, (digits, printed) in PUBLISHED.items() if found else ():
-        pairs = {c: p for c, p in zip(COLUMNS, printed, strict=True) if c in found}
-        figures = [figure(row, c, p, found[c][name], digits) for c, p in pairs.items()]
+    measures = results.get("densenet40", {})
+    for name, (digits, printed) in PUBLISHED.items() if measures else ():
+        pairs = {c: p for c, p in zip(COLUMNS, printed, strict=True) if c in measures}
+        figures = [figure(row, c, p, measures[c][name], digits) for c, p in pairs.items()]
         out.append(Table(name, TOLERANCE, figures, EXPLAINED | of_uncalibrated(results, name)))
     return out + ([titles_table(results)] if "titles" in results else [])
 
@@ -200,7 +206,7 @@ def of_uncalibrated(results: Mapping[str, Measured], name: str) -> dict[tuple[st
     if "titles" not in results:
         return {}
     reasons = {
-        "Table 2, KS error, top-2": "Figure 3 of the paper says 3.343, as ours.",
+        "Table 2, KS error, top-2": "Figure 3 of the paper gives 3.343, like Calibrant.",
         "Table 4, KS error, within-top-2": single(results, "within-top-2"),
     }
     return {("*", "Uncalibrated"): reasons[name]} if name in reasons else {}

@@ -1,4 +1,4 @@
-"""Tables 2 to 5 of Gupta & Ramdas 2022, all columns, for the five networks at hand.
+"""Reproduce Tables 2 to 5 of Gupta & Ramdas 2022 for the five available networks.
 
 python benchmarks/papers/gupta_ramdas_2022.py [--data FOLDER] [--quick]
 """
@@ -21,22 +21,23 @@ from calibrant.metrics import expected_calibration_error
 
 TITLE = "Gupta & Ramdas 2022, Top-label calibration and multiclass-to-binary reductions"
 INTRO = """
-Fitted on the 5,000 validation rows, judged on the 10,000 test rows, 15 bins. As their code does,
-the temperature is taken from a grid of 0.1 by the validation error, vector scaling works on
-log p - log p_last, and Dirichlet scaling has no penalty. Vector and Dirichlet scaling of 100
-classes are stopped where their solver stops (L-BFGS from the identity, no entry of the gradient
-above 1e-5): with 10,100 parameters for 5,000 rows there is no finite optimum. TL-MCE is the
-largest, over bins, of the weighted mean gap of the classes.
+Calibrators are fitted on the 5,000 validation rows and evaluated on the 10,000 test rows with 15
+bins. As in the authors' code, the temperature comes from a grid with steps of 0.1 by the validation
+error, vector scaling uses log p - log p_last, and Dirichlet scaling has no penalty. For 100
+classes, Dirichlet scaling has 10,100 parameters for 5,000 rows and no finite optimum. Vector and
+Dirichlet scaling of 100 classes therefore stop as the authors' solver does (L-BFGS from the
+identity, no entry of the gradient above 1e-5). TL-MCE is the maximum over bins of the weighted mean
+gap of the classes.
 
-Histogram binning counts the points at the edges of its bins. Edges lie midway between the scores of
-two bins. That is inferred: the paper does not say where they lie, and the code that the authors
-published puts them at the largest score of a bin, which leaves 12 of 30 figures outside; leaving
-the points at edges out, as the theorems need, leaves 16 outside. Midway was the second rule tried
-of nine (also the least score of the next bin, quantiles, and the rule of the theorems), and the one
-for which figures agree. It is done here by moving the edges that were fitted; the library's own are
-at the largest score. Their code also moves scores by random amounts below 1e-10, which decides
-where ties go; ours does so with ten seeds. That moves no figure but the TL-MCE of TL-HB with 100
-classes, whose bins hold three points each.
+Histogram binning counts the points at the edges of its bins, and edges lie midway between the
+scores of two bins. We infer this rule, because the paper does not state where edges lie. The
+published code puts edges at the largest score of a bin, which leaves 12 of 30 values outside their
+tolerance. Without the points at edges, as the theorems require, 16 values are outside. The midway
+rule was the second of nine rules that we tried (others are the smallest score of the next bin,
+quantiles, and the rule of the theorems), and the values agree with it. The script moves the fitted
+edges, because the library puts edges at the largest score. The authors' code also adds random
+amounts below 1e-10 to scores, which decides ties. The script does so with ten seeds. This changes
+only the TL-MCE of TL-HB with 100 classes, whose bins contain three points each.
 """
 COLUMNS = ("Base", "TS", "VS", "DS", "N-HB", "HB")
 ROWS = {
@@ -72,16 +73,16 @@ PUBLISHED = {
 SEEDS = 10
 NUDGE = 1e-10
 NEWTON = 36
-"""Up to so many classes they use Newton's method."""
+"""Largest number of classes for which the authors' solver is Newton's method."""
 
 
 def cases() -> list[str]:
-    """The networks; Dirichlet scaling of 100 classes, which takes minutes, is a case of its own."""
+    """Return the networks. Dirichlet scaling of 100 classes is slow and a separate case."""
     return [*ROWS, *(f"{name}--DS" for name in ROWS if name.startswith("cifar100"))]
 
 
 def errors(y: Any, proba: Any, n_bins: int = 15) -> list[float]:
-    """TL-ECE, TL-MCE as printed, CW-ECE x 100."""
+    """Return the TL-ECE, the TL-MCE as printed, and 100 times the CW-ECE."""
     top = {"notion": "top-label", "n_bins": n_bins}
     return [
         expected_calibration_error(y, proba, **top),
@@ -91,14 +92,14 @@ def errors(y: Any, proba: Any, n_bins: int = 15) -> list[float]:
 
 
 def tempered(X: Any, y: Any, Z: Any) -> Any:
-    """Of temperatures 0.1, 0.2, ..., 10 the first of smallest validation ECE."""
+    """Apply the first temperature of 0.1, 0.2, ..., 10 with the smallest validation ECE."""
     grid = np.arange(1, 101) / 10
-    found = [expected_calibration_error(y, softmax(X / t, axis=1)) for t in grid]
-    return softmax(Z / grid[int(np.argmin(found))], axis=1)
+    errors = [expected_calibration_error(y, softmax(X / t, axis=1)) for t in grid]
+    return softmax(Z / grid[int(np.argmin(errors))], axis=1)
 
 
 def descend(u: Any, y: Any, start: Any, apply: Any, pull_back: Any, gradient: float) -> Any:
-    """Parameters of smallest mean log-loss, by L-BFGS as their solver stops it."""
+    """Minimize the mean log-loss by L-BFGS with the stopping rule of the authors' solver."""
     rows = np.arange(len(y))
 
     def value(theta: Any) -> tuple[float, Any]:
@@ -112,12 +113,12 @@ def descend(u: Any, y: Any, start: Any, apply: Any, pull_back: Any, gradient: fl
 
 
 def stop_at(n_classes: int) -> float:
-    """Where a fit ends: Newton's method goes on to the optimum."""
+    """Return the gradient at which a fit ends. Newton's method continues to the optimum."""
     return 1e-5 if n_classes > NEWTON else 1e-9
 
 
 def vector_scaled(X: Any, y: Any, Z: Any) -> Any:
-    """A scale and an offset a class of log p - log p_last."""
+    """Fit and apply a scale and an offset per class of log p - log p_last."""
     u, v = (scores - scores[:, -1:] for scores in (X, Z))
     k = u.shape[1]
     start = np.r_[np.ones(k), np.zeros(k)]
@@ -132,7 +133,9 @@ def vector_scaled(X: Any, y: Any, Z: Any) -> Any:
 
 
 def stopped_dirichlet(X: Any, y: Any, Z: Any) -> Any:
-    """Where L-BFGS from the identity stops; parameters less their last row enter, as theirs do."""
+    """Fit Dirichlet scaling by L-BFGS from the identity. As in the authors' code, the last row is
+    subtracted.
+    """
     u, v = (np.c_[log_softmax(scores, axis=1), np.ones(len(scores))] for scores in (X, Z))
     k = X.shape[1]
 
@@ -154,32 +157,32 @@ def nudged(proba: Any, rng: np.random.Generator) -> Any:
     return moved / moved.sum(axis=1, keepdims=True)
 
 
-def lie_midway(fitted: MulticlassToBinary, scores: list[Any]) -> None:
+def move_edges(fitted: MulticlassToBinary, scores: list[Any]) -> None:
     """Move each edge between two bins halfway to the next score above it."""
-    for one, score in zip(fitted.calibrators_, scores, strict=True):
-        ordered, edges = np.sort(score), one.edges_[:-1]
+    for binning, score in zip(fitted.calibrators_, scores, strict=True):
+        ordered, edges = np.sort(score), binning.edges_[:-1]
         above = ordered[np.searchsorted(ordered, edges, side="right")]
-        one.edges_ = np.append((edges + above) / 2, one.edges_[-1])
+        binning.edges_ = np.append((edges + above) / 2, binning.edges_[-1])
 
 
 def binned(X: Any, y: Any, Z: Any, truth: Any, seed: int, n_bins: int = 15) -> list[Any]:
-    """Errors of N-HB, and of TL-HB (the first two) and CW-HB (the third), of one draw of ties."""
+    """Return errors of N-HB, TL-HB (the first two) and CW-HB (the third) for one draw of ties."""
     rng = np.random.default_rng(seed)
     P, Q = nudged(softmax(X, axis=1), rng), nudged(softmax(Z, axis=1), rng)
     base = HistogramBinning(n_bins, boundary="include", random_state=seed)
     class_wise = MulticlassToBinary(base, "class-wise", normalize=True).fit(P, y)
     top = MulticlassToBinary(base, "top-label").fit(P, y)
-    called = P.argmax(axis=1)
-    lie_midway(class_wise, list(P.T))
-    lie_midway(top, [P[called == k, k] for k in range(P.shape[1])])
+    predicted = P.argmax(axis=1)
+    move_edges(class_wise, list(P.T))
+    move_edges(top, [P[predicted == k, k] for k in range(P.shape[1])])
     claims, (labels, score) = class_wise.predict_claims(Q), top.predict_top(Q)
-    judged = {"notion": "top-label", "y_pred": labels, "classes": top.classes_}
-    judged |= (unique := {"strategy": "unique"})
+    options = {"notion": "top-label", "y_pred": labels, "classes": top.classes_}
+    options |= (unique := {"strategy": "unique"})
     return [
         errors(truth, class_wise.predict_proba(Q), n_bins),
         [
-            expected_calibration_error(truth, score, **judged),
-            expected_calibration_error(truth, score, norm=np.inf, aggregate="bin", **judged),
+            expected_calibration_error(truth, score, **options),
+            expected_calibration_error(truth, score, norm=np.inf, aggregate="bin", **options),
             100 * expected_calibration_error(truth, claims, notion="class-wise", **unique),
         ],
     ]
@@ -191,17 +194,17 @@ def measure(data: Path, case: str, *, quick: bool) -> Measured:
     if only:
         return {"DS": errors(truth, stopped_dirichlet(X, y, Z))}
     draws = [binned(X, y, Z, truth, seed) for seed in range(2 if quick else SEEDS)]
-    found: dict[str, Any] = {
+    measures: dict[str, Any] = {
         "Base": errors(truth, softmax(Z, axis=1)),
         "TS": errors(truth, tempered(X, y, Z)),
         "VS": errors(truth, vector_scaled(X, y, Z)),
     }
     if X.shape[1] <= NEWTON:
         fitted = DirichletCalibration(lam=0, inputs="logits").fit(X, y)
-        found["DS"] = errors(truth, fitted.predict_proba(Z))
+        measures["DS"] = errors(truth, fitted.predict_proba(Z))
     for place, name in enumerate(("N-HB", "HB")):
-        found[name] = np.transpose([draw[place] for draw in draws]).tolist()
-    return found
+        measures[name] = np.transpose([draw[place] for draw in draws]).tolist()
+    return measures
 
 
 def figures(results: Mapping[str, Measured], metric: str, wanted: list[str]) -> list[Figure]:
@@ -223,24 +226,25 @@ def as_figure(row: str, column: str, printed: float, ours: Any, digits: int) -> 
 
 
 TOLERANCE = (
-    "print precision for Base and TS; one unit of the last digit for VS and DS, whose solvers stop "
-    "elsewhere; for N-HB, TL-HB and CW-HB two standard errors over ten draws of ties, the "
-    "published figure being one draw, and half a unit."
+    "print precision for Base and TS. For VS and DS, whose solvers stop elsewhere, one unit of "
+    "the last digit. For N-HB, TL-HB and CW-HB, two standard errors over ten draws of ties, "
+    "because the published value is one draw, and half a unit of the last digit."
 )
 
 
 UNBOUNDED = (
-    "Without a finite optimum a figure says where the solver stopped. On the way of L-BFGS from "
-    "the identity the TL-ECE of ResNet-50 is 0.114 after 25 iterations, 0.317 after 3,675 (loss of "
-    "the fit 0.0014) and 0.326 where it stops here; the published one lies on that way."
+    "Without a finite optimum, the value depends on the iteration at which the solver stops. "
+    "During L-BFGS from the identity, the TL-ECE of ResNet-50 is 0.114 after 25 iterations, 0.317 "
+    "after 3,675 (log-loss of the fit 0.0014), and 0.326 at the end. The published value is in "
+    "this range."
 )
 
 
 def joined(results: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
-    """Networks with what was measured as a case of its own."""
+    """Merge the separate cases of each network."""
     out: dict[str, dict[str, Any]] = {}
-    for case, found in results.items():
-        out.setdefault(case.split("--")[0], {}).update(found)
+    for case, measures in results.items():
+        out.setdefault(case.split("--")[0], {}).update(measures)
     return out
 
 
@@ -257,8 +261,8 @@ def tables(results: Mapping[str, Measured]) -> list[Table]:
 def table(
     results: Mapping[str, Measured], name: str, metrics: tuple[str, ...], wanted: list[str]
 ) -> Table:
-    found = [f for m in metrics for f in figures(results, m, wanted)]
-    return Table(name, TOLERANCE, found, {("*", "DS"): UNBOUNDED})
+    values = [f for m in metrics for f in figures(results, m, wanted)]
+    return Table(name, TOLERANCE, values, {("*", "DS"): UNBOUNDED})
 
 
 if __name__ == "__main__":

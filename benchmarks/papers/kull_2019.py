@@ -1,4 +1,4 @@
-"""Tables 13 to 21 of Kull et al. 2019, the rows of DenseNet-40 on CIFAR-10.
+"""Reproduce Tables 13 to 21 of Kull et al. 2019 for DenseNet-40 on CIFAR-10.
 
 python benchmarks/papers/kull_2019.py [--data FOLDER] [--quick]
 """
@@ -23,19 +23,21 @@ from calibrant.metrics import accuracy, brier_score, expected_calibration_error,
 
 TITLE = "Kull et al. 2019, Beyond temperature scaling: DenseNet-40"
 INTRO = """
-Fitted on 5,000 rows, judged on 10,000. The paper leaves open much that the code and the notebooks
-do not, which the authors published: folds (five, shuffled with seed 15, not stratified) and the
-strengths that were chosen (Dir-L2 0.01; Dir-ODIR lam = 1,000, mu = 0.01; MS-ODIR lam = 250,
-mu = 0.0001; sums of squares, not divided by their number). Vector scaling is one map of all rows,
-the other three are five maps whose predictions are averaged. Their maps are layers of a network
-that Adam trains until the loss stops falling, which ends near the minimum, at a place that the
-order of batches decides. Here they are trained so eight times; figures are means over these draws.
-The library's own minima of the same objectives on the same folds stand below Table 13.
+Calibrators are fitted on 5,000 rows and evaluated on 10,000 rows. The published code and notebooks
+give details that the paper leaves open: the folds (five, shuffled with seed 15, not stratified) and
+the regularization strengths (Dir-L2 0.01; Dir-ODIR lam = 1,000, mu = 0.01; MS-ODIR lam = 250, mu =
+0.0001; sums of squares, not divided by their number). Vector scaling is one calibrator for all
+rows. The other three methods average the predictions of five calibrators. The authors' calibrators
+are layers of a network, and Adam trains them until the loss stops falling. Training ends near the
+minimum, at a point that depends on the order of the batches. Here they are trained eight times, and
+values are means over these draws. The line below Table 13 shows the library's own minima of the
+same objectives on the same folds.
 
-Log-loss floors probabilities at 1e-15, as scikit-learn then did; with the library's floor of 1e-12
-the uncalibrated one is 0.42752. The Brier score is divided by the number of classes; class-wise ECE
-is the sum over classes of 14 bins of equal width and one of p = 1; MCE is the largest gap of 15
-bins of the confidence. In Table 21 vector scaling is another run of theirs than in Table 13.
+Log-loss floors probabilities at 1e-15, as scikit-learn did at that time. With the library's floor
+of 1e-12, the uncalibrated log-loss is 0.42752. The Brier score is divided by the number of classes.
+Class-wise ECE is the sum over classes with 14 bins of equal width and one for p = 1. MCE is the
+largest gap of 15 bins of the confidence. Vector scaling in Table 21 comes from another run than in
+Table 13.
 """
 FILE = "cifar10_densenet40_kull_sample"
 CASE = "densenet40"
@@ -55,7 +57,7 @@ P_VALUES = {
 TABLE_21 = {"VecS": 0.22240, "MS-ODIR": 0.22240, "MS-ODIR-zero": 0.22240}
 DRAWS = 8
 TESTED = 3
-"""Draws whose p-values are taken."""
+"""Number of draws for which p-values are computed."""
 RESAMPLES = 2000
 
 
@@ -64,7 +66,7 @@ def cases() -> list[str]:
 
 
 def without_off_diagonal(layers: Any, Z: Any) -> Any:
-    """MS-ODIR-zero: the off-diagonal entries of trained maps replaced by zero."""
+    """MS-ODIR-zero: trained matrices with off-diagonal entries replaced by zero."""
     scale = np.diagonal(layers.weights, axis1=1, axis2=2)
     proba = softmax(Z * scale[:, None] + layers.offsets[:, None], axis=2)
     return averaged(proba, DRAWS)
@@ -74,7 +76,9 @@ def without_off_diagonal(layers: Any, Z: Any) -> Any:
 
 
 def class_wise_sum(y: Any, proba: Any) -> float:
-    """Their class-wise ECE: 14 bins of equal width and one for p = 1, added up over classes."""
+    """Return the authors' class-wise ECE: 14 bins of equal width and one for p = 1, summed over
+    classes.
+    """
     edges = np.linspace(0, 1, 15)
     total = 0.0
     for k in range(proba.shape[1]):
@@ -97,7 +101,7 @@ MEASURES: dict[str, Callable[[Any, Any], float]] = {
 LOSS = "Table 13, log-loss"
 
 
-def judged(y: Any, proba: Any) -> dict[str, float]:
+def errors_of(y: Any, proba: Any) -> dict[str, float]:
     return {name: measure(y, proba) for name, measure in MEASURES.items()}
 
 
@@ -112,26 +116,26 @@ def measure(data: Path, case: str, *, quick: bool) -> Measured:
     X, y, Z, truth = load_split(data, FILE)
     plain = {"Uncal": softmax(Z, axis=1)}
     plain["TempS"] = TemperatureScaling(inputs="logits").fit(X, y).predict_proba(Z)
-    found: dict[str, Any] = {name: judged(truth, proba) for name, proba in plain.items()}
+    measures: dict[str, Any] = {name: errors_of(truth, proba) for name, proba in plain.items()}
     resamples = 200 if quick else RESAMPLES
-    found["p"] = {name: p_values(truth, proba, resamples) for name, proba in plain.items()}
-    return found if quick else found | drawn_maps(X, y, Z, truth, found["p"])
+    measures["p"] = {name: p_values(truth, proba, resamples) for name, proba in plain.items()}
+    return measures if quick else measures | drawn_maps(X, y, Z, truth, measures["p"])
 
 
 def drawn_maps(X: Any, y: Any, Z: Any, truth: Any, p: dict[str, Any]) -> dict[str, Any]:
-    """Measures of trained maps, a list over draws each, and of the minima; p-values go to ``p``."""
-    found: dict[str, Any] = {}
+    """Measure trained calibrators (one value per draw) and the minima. ``p`` gets p-values."""
+    measures: dict[str, Any] = {}
     for kind in KINDS:
         probas, layers = trained(kind, X, y, Z, DRAWS)
-        rows = [judged(truth, proba) for proba in probas]
-        found[kind] = {key: [row[key] for row in rows] for key in MEASURES}
+        rows = [errors_of(truth, proba) for proba in probas]
+        measures[kind] = {key: [row[key] for row in rows] for key in MEASURES}
         pairs = [p_values(truth, proba, RESAMPLES) for proba in probas[:TESTED]]
         p[kind] = np.transpose(pairs).tolist()
         if kind == "MS-ODIR":
             zero = without_off_diagonal(layers, Z)
-            found["MS-ODIR-zero"] = [MEASURES[LOSS](truth, proba) for proba in zero]
-    at_minimum = {kind: judged(truth, proba) for kind, proba in minima(X, y, Z).items()}
-    return found | {"minima": at_minimum}
+            measures["MS-ODIR-zero"] = [MEASURES[LOSS](truth, proba) for proba in zero]
+    at_minimum = {kind: errors_of(truth, proba) for kind, proba in minima(X, y, Z).items()}
+    return measures | {"minima": at_minimum}
 
 
 # Tables
@@ -144,7 +148,9 @@ def figure(row: str, column: str, published: float, ours: Any, digits: int) -> F
 
 
 def p_figure(row: str, column: str, published: float, ours: Any, digits: int) -> Figure:
-    """Two standard errors of a share of resamples and of draws, and the smallest p-value."""
+    """Return a p-value with its tolerance: two standard errors, the smallest p-value and half a
+    unit.
+    """
     draws = np.atleast_1d(ours)
     spread = float(np.std(draws, ddof=1)) if len(draws) > 1 else 0.0
     error = published * (1 - published) / RESAMPLES + spread**2 * (1 + 1 / len(draws))
@@ -153,49 +159,50 @@ def p_figure(row: str, column: str, published: float, ours: Any, digits: int) ->
 
 
 TOLERANCE = (
-    "print precision for Uncal and TempS; for the others two standard errors over eight draws of "
-    "the batches, the published figure being one draw, and half a unit of the last digit."
+    "print precision for Uncal and TempS. For the others, two standard errors over eight draws of "
+    "the batches, because the published value is one draw, and half a unit of the last digit."
 )
 P_TOLERANCE = (
-    f"two standard errors, of {RESAMPLES:,} resamples and over three draws of the batches, the "
+    f"two standard errors (of {RESAMPLES:,} resamples and over three draws of the batches), the "
     "smallest p-value that resamples can give, and half a unit of the last digit."
 )
 
 
 EXPLAINED = {
     ("*", "Dir-L2"): (
-        "The test here has 15 bins; with their 14 and one of p = 1, which give the figures of "
-        "Table 16, the p-value of the library's minimum is 0.005 instead of 0.06 (400 resamples)."
+        "The test here uses 15 bins. With the authors' 14 bins and one for p = 1, which give the "
+        "values of Table 16, the p-value of the library's minimum is 0.005 instead of 0.06 "
+        "(400 resamples)."
     )
 }
 
 
-def minima_line(found: Measured) -> str:
-    pairs = [f"{kind} {found['minima'][kind][LOSS]:.5f}" for kind in KINDS]
-    return f"At the library's minima: {', '.join(pairs)}."
+def minima_line(measures: Measured) -> str:
+    pairs = [f"{kind} {measures['minima'][kind][LOSS]:.5f}" for kind in KINDS]
+    return f"Log-loss at the library's minima: {', '.join(pairs)}."
 
 
 def tables(results: Mapping[str, Measured]) -> list[Table]:
     if CASE not in results:
         return []
-    found, row = results[CASE], "c10_densenet40"
-    columns = [name for name in COLUMNS if name in found]
+    measures, row = results[CASE], "c10_densenet40"
+    columns = [name for name in COLUMNS if name in measures]
     out = []
     for name, (digits, printed) in PUBLISHED.items():
         pairs = dict(zip(COLUMNS, printed, strict=True))
-        figures = [figure(row, c, pairs[c], found[c][name], digits) for c in columns]
-        note = minima_line(found) if name == LOSS and "minima" in found else ""
+        figures = [figure(row, c, pairs[c], measures[c][name], digits) for c in columns]
+        note = minima_line(measures) if name == LOSS and "minima" in measures else ""
         out.append(Table(name, TOLERANCE, figures, note=note))
     for place, (name, (digits, printed)) in enumerate(P_VALUES.items()):
         pairs = dict(zip(COLUMNS, printed, strict=True))
-        figures = [p_figure(row, c, pairs[c], found["p"][c][place], digits) for c in columns]
+        figures = [p_figure(row, c, pairs[c], measures["p"][c][place], digits) for c in columns]
         out.append(Table(name, P_TOLERANCE, figures, EXPLAINED))
-    return [*out, table_21(found, row)] if "MS-ODIR-zero" in found else out
+    return [*out, table_21(measures, row)] if "MS-ODIR-zero" in measures else out
 
 
-def table_21(found: Measured, row: str) -> Table:
-    ours = {"VecS": found["VecS"][LOSS], "MS-ODIR": found["MS-ODIR"][LOSS]}
-    ours["MS-ODIR-zero"] = found["MS-ODIR-zero"]
+def table_21(measures: Measured, row: str) -> Table:
+    ours = {"VecS": measures["VecS"][LOSS], "MS-ODIR": measures["MS-ODIR"][LOSS]}
+    ours["MS-ODIR-zero"] = measures["MS-ODIR-zero"]
     figures = [figure(row, name, printed, ours[name], 5) for name, printed in TABLE_21.items()]
     return Table("Table 21, log-loss, replication 1", TOLERANCE, figures)
 

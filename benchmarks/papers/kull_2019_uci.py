@@ -1,9 +1,10 @@
-"""The study of Kull et al. 2019 on UCI sets: Table 4 and the ranks of Tables 5 to 12.
+"""Reproduce the study of Kull et al. 2019 on UCI data sets: Table 4 and the ranks of Tables 5 to
+12.
 
     python benchmarks/papers/kull_2019_uci.py [--data FOLDER] [--quick] [--only nbayes] [--full]
 
-A case is a set, a classifier and a repetition of the outer folds. Without --full (the standard run)
-there is one repetition, and the slowest sets and classifiers are left out.
+A case is a data set, a classifier and a repetition of the outer folds. Without --full (the standard
+run) there is one repetition, and the slowest data sets are left out.
 """
 
 from __future__ import annotations
@@ -49,62 +50,66 @@ from calibrant.metrics import accuracy, brier_score, expected_calibration_error,
 
 TITLE = "Kull et al. 2019, Beyond temperature scaling: UCI sets"
 INTRO = """
-Outer five folds, of which the paper has five repetitions; inner three folds, where a classifier is
-fitted on two parts and maps on the third, and the three calibrated predictions are averaged. What
-the paper leaves open is taken from the code that the authors published: features are standardised
-first; the settings of classifiers; isotonic maps are scikit-learn's; binning is smoothed, (hits +
-1) / (rows + 2), equal width being that between the least and the largest score; the number of bins
-of each class (5 to 30) and the strength of Dirichlet-L2 (1e-7 to 1,000) are those of smallest
-log-loss on the rows that the classifier was fitted on; Dirichlet maps take logarithms of scores
-down to 2e-308.
+There are five outer folds (the paper has five repetitions of them) and three inner folds. In each
+inner fold, a classifier is fitted on two parts and calibrators on the third part. The three
+calibrated predictions are averaged. The published code gives details that the paper leaves open.
+Features are standardized first. The classifiers have the settings of the code, and isotonic
+regression is scikit-learn's. Binning is smoothed, (hits + 1) / (rows + 2), and bins of equal width
+lie between the smallest and the largest score. The number of bins per class (5 to 30) and the
+strength of Dirichlet-L2 (1e-7 to 1,000) minimize the log-loss on the rows of the classifier.
+Dirichlet calibration uses logarithms of scores down to 2e-308.
 
-That code also says what the tables do not. Its summary prints under the name Beta a Dirichlet map
-of two classes for each class, without a penalty, not beta calibration, which is much better for
-naive Bayes, as the note below Table 4 shows. Its Newton method starts at the identity and floors
-the probability of the true class in the objective, so that a row whose own class has a score of
-zero has no slope and is never learned from: a tree and three neighbors keep much of what they
-said. Its temperature is found by Adam, and the logarithm of a single zero leaves it at one: of the
-20 sets of Table 4 those whose printed TempS equals Uncal (or nearly: cleveland) are the twelve
-where naive Bayes predicts exact zeros in most calibration parts. AdaBoost is the variant by
-probabilities (SAMME.R) that was scikit-learn's default then: with it the errors on car are those of
-the supplement, shown last; the one of today has a confidence-ECE of 0.60 there (printed: 0.14).
-`stopped.py` ends fits so; which state of the code the tables are of is inferred. Where a table says
-so, mean ranks with the library's own fits stand below it.
+The published code also shows what the tables do not state. Its "Beta" is a Dirichlet calibration of
+p and 1 - p for each class without a penalty, not beta calibration. The note below Table 4 shows
+that beta calibration is much better for naive Bayes. The authors' Newton method starts at the
+identity, and its objective floors the probability of the true class. A row whose true class has a
+score of zero has no gradient and does not contribute. The calibrated predictions of a tree and of
+three neighbors therefore stay close to the uncalibrated ones. Their temperature is found by Adam,
+and the logarithm of a single zero leaves it at one. Twelve of the 20 data sets of Table 4 have a
+printed TempS equal to Uncal (or nearly: cleveland). In these, naive Bayes predicts exact zeros in
+most calibration parts. AdaBoost is the variant with probabilities (SAMME.R), the default of
+scikit-learn at that time. With it, the errors on car agree with those of the supplement, shown
+last. The current AdaBoost has a confidence-ECE of 0.60 there (printed: 0.14). `stopped.py`
+implements these fits. We infer which version of the code produced the tables. Some tables have a
+note with the mean ranks for the library's own fits.
 
-Inferred: the covariances of QDA are regularised (reg_param = 0.1); without it most sets have
-singular ones, whose exact zeros leave the temperature at 1, and the published ranks of TempS and
-Uncal differ. Probabilities of LDA are those of the scikit-learn of then, sigmoids divided by their
-sum. Tables 11 and 12 rank mean p-values, not shares of accepted tests, of which both were tried.
-MCE is the largest gap of 15 bins of all scores, of all classes in one. That is inferred, because
-it is nearest to Table 8, where the other readings are counted: the code of today takes the
-confidence, as Table 17 does, and can do either.
+Some choices are inferred. The covariances of QDA are regularized (reg_param = 0.1). Without this,
+most data sets have singular covariances, whose exact zeros leave the temperature at 1, but the
+published ranks of TempS and Uncal differ. Probabilities of LDA are normalized sigmoids, as in
+scikit-learn at that time. Tables 11 and 12 rank mean p-values, not shares of accepted tests; we
+tried both. MCE is the largest gap of 15 bins of the scores of all classes together. This definition
+is closest to Table 8, where other definitions are counted. The current code uses the confidence, as
+Table 17 does, and supports both.
 
-The tolerance of ranks. A printed rank is a mean over S sets of the rank of a method by its mean
-over folds. Both studies have the same sets, so that sets do not vary, and other folds, which do
-(scikit-learn has changed how it shuffles). The variance of a rank by n folds does not fall as 1/n:
-of methods that are alike it does not fall at all, since their order stays random however many folds
-there are; of methods that are far apart it falls so. Drawing our folds again with replacement, as
-this page did before, takes the order that was found for the true one: of two simulated studies of
-20 sets, five and 25 folds and methods that are alike or nearly, no more than 70 to 85 of 100
-figures are within two such errors. Unbiased are ranks by one fold and by two: half the square of
-the difference of the ranks by two parts of the folds that have none in common. Their variances v1
-and v2, summed over methods, say how it falls, n^-g with g = log2(v1 / v2) between 0 and 1, and the
-variance of the difference is v2 ((2/5)^g + (2/25)^g) / S. So computed, 91 to 95 of 100 simulated
-figures are within two errors, and a test draws such studies. But for naive Bayes, whose 20 sets
-Table 4 names, var(ranks) (1/20 - 1/21) is added for shuttle, which may be in theirs, and more where
-sets are missing here. What none of five folds has seen is in no estimate. Such is a row of whose
-class all three classifiers say zero, which costs 34.5: on 25 folds, measured beside this run, the
-uncalibrated neighbors have the largest log-loss on car (0.270, binning 0.254) and on dermatology
-(0.265, binning 0.216), on our five they have not (0.246 and 0.248, 0.189 and 0.210); where they are
-printed as the worst of all sets (6.5 in Table 6) ours have 5.8.
+The tolerance of ranks: A printed rank is a mean over S data sets. For each data set, methods are
+ranked by their means over folds. Both studies have the same data sets, so data sets do not
+contribute to the difference. Folds differ, because scikit-learn has changed its shuffling. The
+variance of a rank by n folds does not fall as 1/n in general. For methods that are equally good it
+does not fall at all, because their order stays random for any number of folds. For methods that
+differ clearly it falls as 1/n. A bootstrap of our folds, which this page used before, treats the
+observed order as the true one. In two simulated studies with 20 data sets, five and 25 folds and
+methods that are equally good or nearly so, at most 70 to 85 of 100 values are within two such
+errors. Unbiased estimates exist for ranks by one fold and by two folds: half the squared difference
+of the ranks of two disjoint parts of the folds. The variances v1 and v2, summed over methods,
+determine the decrease n^-g with g = log2(v1 / v2) between 0 and 1. The variance of the difference
+is v2 ((2/5)^g + (2/25)^g) / S. With this estimate, 91 to 95 of 100 simulated values are within two
+errors, and a test simulates such studies. Except for naive Bayes, whose 20 data sets are listed in
+Table 4, var(ranks) (1/20 - 1/21) is added because the paper may include shuttle, and more if data
+sets are missing here. No estimate includes events that do not occur in our five folds. An example
+is a row whose true class gets a probability of zero from all three classifiers, which costs 34.5
+nats. On 25 folds, measured separately, uncalibrated neighbors have the largest log-loss on car
+(0.270, binning 0.254) and on dermatology (0.265, binning 0.216). On our five folds they do not
+(0.246 and 0.248, 0.189 and 0.210). The mean rank of uncalibrated neighbors is 6.5 in Table 6 and
+5.8 here.
 
-This is the standard run: 20 sets (all but shuttle, of which the authors had 101,500 rows and we
-58,000), all eleven classifiers and one repetition, some 85 CPU minutes. The full run of five
-repetitions of all would take about 6 hours of one core without shuttle, and with it, by its rows,
-as long again for the support vectors alone. The tree's DirL2 is the farthest from the printed
-ranks, which are near those of the uncalibrated tree. One state of the authors' code has a penalty
-towards the identity, with which the map of the tree on iris stays there; but the log-loss of naive
-Bayes on cleveland is then 1.64 (printed: 1.02; ours: 1.03). It is not taken for the cause.
+This page shows the standard run with 20 data sets, all eleven classifiers and one repetition (about
+85 CPU minutes). Shuttle is left out, because the authors had 101,500 rows and we have 58,000. The
+full run with five repetitions would take about 6 hours of one core without shuttle. By its number
+of rows, shuttle would take as long again for the support vector machines alone. DirL2 of the tree
+differs most from the printed ranks, which are near those of the uncalibrated tree. One version of
+the authors' code has a penalty toward the identity, and with it the calibrator of the tree on iris
+stays at the identity. The log-loss of naive Bayes on cleveland is then 1.64 (printed: 1.02; ours:
+1.03), so this penalty does not explain the difference.
 """
 SETS = {  # as printed in Table 4, small ones first; shuttle is not in that table
     "iris": "iris",
@@ -132,8 +137,8 @@ SETS = {  # as printed in Table 4, small ones first; shuttle is not in that tabl
 
 
 class LinearDiscriminant(LinearDiscriminantAnalysis):  # type: ignore[misc]
-    """With probabilities as scikit-learn gave them before version 0.22: sigmoids of the decision
-    function, divided by their sum.
+    """Linear discriminant analysis with the probabilities of scikit-learn before version 0.22:
+    normalized sigmoids of the decision function.
     """
 
     def predict_proba(self, X: Any) -> Any:
@@ -142,14 +147,16 @@ class LinearDiscriminant(LinearDiscriminantAnalysis):  # type: ignore[misc]
 
 
 class QuadraticDiscriminant(ClassifierMixin, BaseEstimator):
-    """Normal densities of the classes, a tenth of their variances being one, as scikit-learn then
-    computed it: now it refuses classes of fewer rows than features.
+    """Regularized normal densities of the classes, as scikit-learn computed them at that time.
+    Current versions reject classes with fewer rows than features.
     """
 
     def fit(self, X: Any, y: Any) -> QuadraticDiscriminant:
         self.classes_, counts = np.unique(y, return_counts=True)
-        self.means_ = [X[y == one].mean(axis=0) for one in self.classes_]
-        parts = [X[y == one] - mean for one, mean in zip(self.classes_, self.means_, strict=True)]
+        self.means_ = [X[y == label].mean(axis=0) for label in self.classes_]
+        parts = [
+            X[y == label] - mean for label, mean in zip(self.classes_, self.means_, strict=True)
+        ]
         turned = [np.linalg.svd(part, full_matrices=False)[1:] for part in parts]
         spread = zip(turned, counts, strict=True)
         self.variances_ = [0.9 * s**2 / max(count - 1, 1) + 0.1 for (s, _), count in spread]
@@ -159,15 +166,17 @@ class QuadraticDiscriminant(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Any:
         per_class = zip(self.means_, self.axes_, self.variances_, strict=True)
-        found = [
+        log_densities = [
             -0.5 * ((((X - mean) @ axes) ** 2 / values).sum(axis=1) + np.log(values).sum())
             for mean, axes, values in per_class
         ]
-        return softmax(np.column_stack(found) + np.log(self.prior_), axis=1)
+        return softmax(np.column_stack(log_densities) + np.log(self.prior_), axis=1)
 
 
 class RealAdaBoost(ClassifierMixin, BaseEstimator):
-    """Stumps that are weighed by the probabilities that they say, scikit-learn's default then."""
+    """Boosted stumps with weights from their probabilities (SAMME.R), the default of scikit-learn
+    at that time.
+    """
 
     def __init__(self, n_estimators: int = 200, random_state: int = 42) -> None:
         self.n_estimators = n_estimators
@@ -197,7 +206,8 @@ class RealAdaBoost(ClassifierMixin, BaseEstimator):
 
 
 SEED = 42
-CLASSIFIERS = {  # as in the authors' published code, "logistic" being one-vs-rest as then
+# As in the published code. "logistic" is one-vs-rest, the default of scikit-learn at that time.
+CLASSIFIERS = {
     "nbayes": GaussianNB(),
     "tree": DecisionTreeClassifier(max_depth=5, random_state=SEED),
     "lda": LinearDiscriminant(),
@@ -214,12 +224,14 @@ SLOW_SETS = {"shuttle"}
 
 
 def cases() -> list[str]:
-    """One repetition of all sets but the slowest."""
-    return [f"{name}--{one}--0" for name, one in product(CLASSIFIERS, SETS) if one not in SLOW_SETS]
+    """Return one repetition of all data sets but the slowest."""
+    return [
+        f"{name}--{data}--0" for name, data in product(CLASSIFIERS, SETS) if data not in SLOW_SETS
+    ]
 
 
 def full_cases() -> list[str]:
-    return [f"{name}--{one}--{r}" for r, name, one in product(range(5), CLASSIFIERS, SETS)]
+    return [f"{name}--{data}--{r}" for r, name, data in product(range(5), CLASSIFIERS, SETS)]
 
 
 # Methods: functions of calibration rows, the rows of the classifier, and test scores
@@ -230,67 +242,78 @@ Rows = tuple[Any, Any]
 Methods = Mapping[str, Callable[[Rows, Rows, Any], Any]]
 
 
-def dirichlet(part: Rows, own: Rows, test: Any) -> Any:
-    """Of eleven strengths that of smallest log-loss on the rows of the classifier."""
-    return best_on(own, [stopped.dirichlet(*part, strength) for strength in STRENGTHS])(test)
+def dirichlet(part: Rows, training: Rows, test: Any) -> Any:
+    """Fit eleven strengths and use the one with the smallest log-loss on the rows of the
+    classifier.
+    """
+    return best_on(training, [stopped.dirichlet(*part, strength) for strength in STRENGTHS])(test)
 
 
-def best_on(own: Rows, fitted: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    return min(fitted, key=lambda one: LOSS(own[1], one(own[0])))
+def best_on(training: Rows, fitted: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    return min(fitted, key=lambda predict: LOSS(training[1], predict(training[0])))
 
 
-def beta(part: Rows, own: Rows, test: Any) -> Any:
-    """What their tables call so: a Dirichlet map of two classes for each class."""
+def beta(part: Rows, training: Rows, test: Any) -> Any:
+    """Apply the authors' "Beta": Dirichlet calibration of p and 1 - p for each class."""
 
-    def one(score: Any, outcome: Any, own_score: Any, own_outcome: Any, test: Any) -> Any:
+    def calibrate(
+        score: Any, outcome: Any, training_score: Any, training_outcome: Any, test: Any
+    ) -> Any:
         return stopped.two_class(score, outcome)(test)
 
-    return class_by_class(one, part, own, test)
+    return class_by_class(calibrate, part, training, test)
 
 
-def temperature(part: Rows, own: Rows, test: Any) -> Any:
+def temperature(part: Rows, training: Rows, test: Any) -> Any:
     return softmax(stopped.temperature(*part) * stopped.logarithms(test), axis=1)
 
 
-def library_dirichlet(part: Rows, own: Rows, test: Any) -> Any:
+def library_dirichlet(part: Rows, training: Rows, test: Any) -> Any:
     fitted = [DirichletCalibration(s, penalty="l2", eps=TINY).fit(*part) for s in STRENGTHS]
-    return best_on(own, [one.predict_proba for one in fitted])(test)
+    return best_on(training, [calibrator.predict_proba for calibrator in fitted])(test)
 
 
-def library_beta(part: Rows, own: Rows, test: Any) -> Any:
-    made = MulticlassToBinary(BetaCalibration(eps=EPS), notion="class-wise", normalize=True)
-    return made.fit(*part).predict_proba(test)
+def library_beta(part: Rows, training: Rows, test: Any) -> Any:
+    calibrator = MulticlassToBinary(BetaCalibration(eps=EPS), notion="class-wise", normalize=True)
+    return calibrator.fit(*part).predict_proba(test)
 
 
-def library_temperature(part: Rows, own: Rows, test: Any) -> Any:
-    """Unmoved where a score is exactly zero, as theirs."""
-    made = Identity() if (part[0] == 0).any() else TemperatureScaling(eps=EPS)
-    return made.fit(*part).predict_proba(test)
+def library_temperature(part: Rows, training: Rows, test: Any) -> Any:
+    """Apply temperature scaling. As in the authors' code, a score of zero leaves the temperature at
+    one.
+    """
+    calibrator = Identity() if (part[0] == 0).any() else TemperatureScaling(eps=EPS)
+    return calibrator.fit(*part).predict_proba(test)
 
 
-def isotonic(part: Rows, own: Rows, test: Any) -> Any:
-    """scikit-learn's, which is linear between the ends of blocks."""
+def isotonic(part: Rows, training: Rows, test: Any) -> Any:
+    """Apply scikit-learn's isotonic regression, which interpolates linearly between blocks."""
 
-    def one(score: Any, outcome: Any, own_score: Any, own_outcome: Any, test: Any) -> Any:
+    def calibrate(
+        score: Any, outcome: Any, training_score: Any, training_outcome: Any, test: Any
+    ) -> Any:
         return IsotonicRegression(out_of_bounds="clip").fit(score, outcome).predict(test)
 
-    return class_by_class(one, part, own, test)
+    return class_by_class(calibrate, part, training, test)
 
 
-def binned(strategy: str, part: Rows, own: Rows, test: Any) -> Any:
-    """Their binning: smoothed shares, and for each class the number of bins of smallest loss."""
+def binned(strategy: str, part: Rows, training: Rows, test: Any) -> Any:
+    """Apply the authors' binning: smoothed frequencies, with the best number of bins per class."""
 
-    def one(score: Any, outcome: Any, own_score: Any, own_outcome: Any, test: Any) -> Any:
+    def calibrate(
+        score: Any, outcome: Any, training_score: Any, training_outcome: Any, test: Any
+    ) -> Any:
         tables = [smoothed_bins(strategy, n, score, outcome) for n in BINS]
         return looked_up(
-            min(tables, key=lambda t: two_loss(own_outcome, looked_up(t, own_score))), test
+            min(tables, key=lambda t: two_loss(training_outcome, looked_up(t, training_score))),
+            test,
         )
 
-    return class_by_class(one, part, own, test)
+    return class_by_class(calibrate, part, training, test)
 
 
 def smoothed_bins(strategy: str, n_bins: int, score: Any, outcome: Any) -> tuple[Any, Any]:
-    """Inner edges, and (hits + 1) / (rows + 2) of each bin."""
+    """Return the inner edges, and (hits + 1) / (rows + 2) of each bin."""
     if strategy == "uniform":
         edges = np.linspace(score.min(), score.max(), n_bins + 1)[1:-1]
     else:
@@ -309,11 +332,13 @@ def two_loss(outcome: Any, score: Any) -> float:
     return LOSS(outcome, np.c_[1 - score, score])
 
 
-def class_by_class(one: Callable[..., Any], part: Rows, own: Rows, test: Any) -> Any:
-    """A map of each class against the rest, then normalised; a row of zeros becomes uniform."""
+def class_by_class(calibrate: Callable[..., Any], part: Rows, training: Rows, test: Any) -> Any:
+    """Calibrate each class one-vs-rest and normalize. A row of zeros becomes uniform."""
     n_classes = test.shape[1]
     claims = [
-        one(part[0][:, k], (part[1] == k) * 1, own[0][:, k], (own[1] == k) * 1, test[:, k])
+        calibrate(
+            part[0][:, k], (part[1] == k) * 1, training[0][:, k], (training[1] == k) * 1, test[:, k]
+        )
         for k in range(n_classes)
     ]
     total = np.sum(claims, axis=0)[:, None]
@@ -327,14 +352,14 @@ METHODS: Methods = {
     "Isot": isotonic,
     "WidB": partial(binned, "uniform"),
     "TempS": temperature,
-    "Uncal": lambda part, own, test: test,
+    "Uncal": lambda part, training, test: test,
 }
 LIBRARY: Methods = {
     "DirL2, library": library_dirichlet,
     "Beta, library": library_beta,
     "TempS, library": library_temperature,
 }
-"""What the library fits in place of three of them; judged without tests."""
+"""Fits of the library in place of three methods. They are evaluated without tests."""
 EVERY: Methods = {**METHODS, **LIBRARY}
 LOSS = partial(log_loss, eps=1e-15)
 MEASURES: dict[str, Callable[[Any, Any], float]] = {
@@ -356,7 +381,7 @@ GREATER_IS_BETTER = {"accuracy", *TESTS}
 
 
 def largest_gap(y: Any, proba: Any, *, of_classes: bool) -> float:
-    """Of 15 bins of all scores, of each class by itself or of all classes in one."""
+    """Return the maximum gap of 15 bins of all scores, by class or for all classes together."""
     place = np.clip(np.ceil(proba * 15), 1, 15).astype(int)
     if of_classes:
         place += 16 * np.arange(proba.shape[1])
@@ -366,22 +391,22 @@ def largest_gap(y: Any, proba: Any, *, of_classes: bool) -> float:
 
 
 def class_wise_p(y: Any, proba: Any, rng: Any) -> float:
-    """p-value of their class-wise ECE, whose bins are not the library's."""
+    """Return the p-value of the authors' class-wise ECE, whose bins differ from the library's."""
     place = np.array([np.digitize(column, np.linspace(0, 1, 15)) for column in proba.T])
     place += 16 * np.arange(len(place))[:, None]
     expected = np.bincount(place.ravel(), proba.T.ravel(), minlength=16 * len(place))
     rows, upper = np.arange(len(y)), np.cumsum(proba, axis=1)[:, :-1]
 
     def error(labels: Any) -> float:
-        found = np.bincount(place[labels, rows], minlength=len(expected))
-        return float(np.abs(found - expected).sum())
+        observed = np.bincount(place[labels, rows], minlength=len(expected))
+        return float(np.abs(observed - expected).sum())
 
     drawn_errors = [error((rng.random((len(y), 1)) > upper).sum(axis=1)) for _ in range(RESAMPLES)]
     return (1 + float(np.sum(np.array(drawn_errors) >= error(y) - 1e-9))) / (1 + RESAMPLES)
 
 
 def whole(classifier: Any, X: Any, n_classes: int) -> Any:
-    """Probabilities of all classes: one that no inner part holds has zero."""
+    """Return probabilities of all classes. A class that is missing in an inner part gets zero."""
     out = np.zeros((len(X), n_classes))
     out[:, classifier.classes_] = classifier.predict_proba(X)
     return out / out.sum(axis=1, keepdims=True)
@@ -390,19 +415,19 @@ def whole(classifier: Any, X: Any, n_classes: int) -> Any:
 def predicted(
     classifier: Any, X: Any, y: Any, Z: Any, seed: int, methods: Methods
 ) -> dict[str, Any]:
-    """Test predictions of every method, averaged over three inner folds."""
-    found: dict[str, list[Any]] = {name: [] for name in methods}
+    """Return test predictions of every method, averaged over three inner folds."""
+    measures: dict[str, list[Any]] = {name: [] for name in methods}
     n_classes = int(y.max()) + 1
     for train, held in StratifiedKFold(3, shuffle=True, random_state=seed).split(X, y):
         model = clone(classifier).fit(X[train], y[train])
-        own, part, test = (whole(model, rows, n_classes) for rows in (X[train], X[held], Z))
+        training, part, test = (whole(model, rows, n_classes) for rows in (X[train], X[held], Z))
         for name, method in methods.items():
-            found[name].append(method((part, y[held]), (own, y[train]), test))
-    return {name: np.mean(probas, axis=0) for name, probas in found.items()}
+            measures[name].append(method((part, y[held]), (training, y[train]), test))
+    return {name: np.mean(probas, axis=0) for name, probas in measures.items()}
 
 
 def load_set(data: Path, name: str) -> Rows:
-    """Features less their mean over their standard deviation, class codes; in random order."""
+    """Return standardized features and class codes in random order."""
     file = load(data / "uci", name)
     X = np.asarray(file["X"], dtype=np.float64)
     spread = X.std(axis=0)
@@ -413,20 +438,20 @@ def load_set(data: Path, name: str) -> Rows:
 
 
 def measure(data: Path, case: str, *, quick: bool, methods: Methods | None = None) -> Measured:
-    """By the methods of the paper; in the first repetition by those of the library too."""
+    """Measure the methods of the paper and, in the first repetition, those of the library."""
     name, dataset, repetition = case.split("--")
     methods = methods or (METHODS if int(repetition) else EVERY)
     X, y = load_set(data, dataset)
     seed = int(repetition)
     folds = StratifiedKFold(5, shuffle=True, random_state=seed).split(X, y)
-    judged = {one: MEASURES if one in LIBRARY else MEASURES | TESTS for one in methods}
-    found: dict[str, Any] = {one: {key: [] for key in judged[one]} for one in methods}
+    functions = {name: MEASURES if name in LIBRARY else MEASURES | TESTS for name in methods}
+    measures: dict[str, Any] = {name: {key: [] for key in functions[name]} for name in methods}
     for train, test in list(folds)[: 2 if quick else 5]:
-        made = predicted(CLASSIFIERS[name], X[train], y[train], X[test], seed, methods)
-        for method, proba in made.items():
-            for key, of in judged[method].items():
-                found[method][key].append(of(y[test], proba))
-    return found
+        probas = predicted(CLASSIFIERS[name], X[train], y[train], X[test], seed, methods)
+        for method, proba in probas.items():
+            for key, of in functions[method].items():
+                measures[method][key].append(of(y[test], proba))
+    return measures
 
 
 # Tables
@@ -590,14 +615,15 @@ EXAMPLES = {  # Tables 1 and 2 of the supplement: a classifier on a set
 READINGS = {
     "MCE": {"all scores": "MCE, all scores", "the confidence": "MCE", "each class": "MCE, classes"}
 }
-"""What the name of a measure may mean; the first is nearest to the table."""
+"""Possible definitions of a measure. The first is closest to the published table."""
 ENOUGH_SETS = 10
-"""Ranks over fewer sets are not shown."""
+"""Ranks over fewer data sets are not shown."""
 SETS_OF_PAPER = {"nbayes": 20}
-"""Sets in the mean of a classifier, where the paper says how many: Table 4 has no shuttle."""
+"""Number of data sets in the mean of a classifier if the paper states it. Table 4 has no shuttle.
+"""
 TOLERANCE = (
-    "two standard errors of the difference of the mean of our folds (five, or more where more "
-    "repetitions were run) and one of 25, by the spread over our folds, and half a unit of the "
+    "two standard errors of the difference between the mean of our folds (five, or more with more "
+    "repetitions) and a mean of 25 folds, by the spread over our folds, and half a unit of the "
     "last digit."
 )
 RANK_TOLERANCE = (
@@ -614,11 +640,11 @@ def tables(results: Mapping[str, Measured]) -> list[Table]:
 
 
 def by_set(results: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
-    """Folds of all repetitions that were run of a classifier on a set, one after the other."""
+    """Merge the folds of all repetitions of a classifier on a data set."""
     out: dict[str, dict[str, Any]] = {}
-    for case, found in sorted(results.items()):
+    for case, measures in sorted(results.items()):
         kept = out.setdefault(case.rsplit("--", 1)[0], {})
-        for method, measured in found.items():
+        for method, measured in measures.items():
             if method != "cpu_seconds":
                 mine = kept.setdefault(method, {})
                 for key, values in measured.items():
@@ -628,7 +654,9 @@ def by_set(results: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
 
 def naive_bayes_table(results: Mapping[str, Measured]) -> Table:
     done = {
-        row: results[f"nbayes--{one}"] for one, row in SETS.items() if f"nbayes--{one}" in results
+        row: results[f"nbayes--{data}"]
+        for data, row in SETS.items()
+        if f"nbayes--{data}" in results
     }
     figures = [
         drawn(row, column, printed, done[row][column]["log-loss"], 2, n_published=25)
@@ -640,11 +668,11 @@ def naive_bayes_table(results: Mapping[str, Measured]) -> Table:
 
 
 def beta_note(done: Mapping[str, Measured]) -> str:
-    """What beta calibration itself comes to, where the library's was measured."""
+    """Compare the printed "Beta" with the beta calibration of the library."""
     pairs = {
-        row: [float(np.mean(found[name]["log-loss"])) for name in ("Beta", "Beta, library")]
-        for row, found in done.items()
-        if "Beta, library" in found
+        row: [float(np.mean(measures[name]["log-loss"])) for name in ("Beta", "Beta, library")]
+        for row, measures in done.items()
+        if "Beta, library" in measures
     }
     if not pairs:
         return ""
@@ -652,33 +680,33 @@ def beta_note(done: Mapping[str, Measured]) -> str:
         f"{row} {dict(zip(COLUMNS, NAIVE_BAYES[row], strict=True))['Beta']:.2f}, {a:.2f}, {b:.2f}"
         for row, (a, b) in pairs.items()
     )
-    return f"Beta as printed, by two-class maps, and by the library's beta calibration: {listed}."
+    return f"Beta as printed, by the authors' method, and by beta calibration: {listed}."
 
 
 def example_table(results: Mapping[str, Measured], name: str) -> Table:
     case, printed = EXAMPLES[name]
-    found = results.get(case, {})
+    measures = results.get(case, {})
     figures = [
-        drawn(key, column, value, found[column][key], 2, n_published=25)
-        for key, row in (printed if found else {}).items()
+        drawn(key, column, value, measures[column][key], 2, n_published=25)
+        for key, row in (printed if measures else {}).items()
         for column, value in zip(COLUMNS, row, strict=True)
     ]
     return Table(name, TOLERANCE, figures)
 
 
 def measured_as(key: str) -> str:
-    """The measure behind a table of ranks."""
+    """Return the measure that a table of ranks uses."""
     return next(iter(READINGS.get(key, {"": key}).values()))
 
 
 def rows_of(results: Mapping[str, Measured], key: str, measure: str) -> dict[str, Any]:
-    """Sets, mean ranks and their errors of the classifiers of a table, by a measure."""
+    """Return the data sets, mean ranks and standard errors of the classifiers of a table."""
     kept = {}
     for name in RANKS[key]:
-        found = [one for case, one in results.items() if case.startswith(f"{name}--")]
-        if len(found) >= ENOUGH_SETS:
-            ranked = mean_ranks(found, measure, SETS_OF_PAPER.get(name, len(SETS)))
-            kept[name] = len(found), *ranked
+        measures = [values for case, values in results.items() if case.startswith(f"{name}--")]
+        if len(measures) >= ENOUGH_SETS:
+            ranked = mean_ranks(measures, measure, SETS_OF_PAPER.get(name, len(SETS)))
+            kept[name] = len(measures), *ranked
     return kept
 
 
@@ -701,18 +729,20 @@ def rank_table(results: Mapping[str, Measured], key: str, number: int) -> Table:
 
 
 def other_readings(results: Mapping[str, Measured], key: str) -> list[str]:
-    """How near what else the name of a measure could mean comes to a table of ranks."""
-    said = []
+    """Compare other definitions of a measure with a table of ranks."""
+    readings = []
     for words, other in list(READINGS.get(key, {}).items())[1:]:
-        found = rows_of(results, key, other)
+        measures = rows_of(results, key, other)
         figures = [
             figure
-            for name, (_, *ranked) in found.items()
+            for name, (_, *ranked) in measures.items()
             for figure in rank_figures(name, RANKS[key][name], *ranked, 1)
         ]
         within = sum(figure.is_within for figure in figures)
-        said.append(f"of {words}, {within} of {len(figures)} figures of classifiers are within")
-    return [f"Other readings: {'; '.join(said)}."] if said else []
+        readings.append(
+            f"for {words}, {within} of {len(figures)} values of classifiers are within tolerance"
+        )
+    return [f"With other definitions of {key}: {'; '.join(readings)}."] if readings else []
 
 
 def rank_figures(name: str, printed: Any, ours: Any, error: Any, digits: int) -> list[Figure]:
@@ -722,36 +752,37 @@ def rank_figures(name: str, printed: Any, ours: Any, error: Any, digits: int) ->
 
 
 def averaged(rows: Iterable[tuple[int, Any, Any]]) -> tuple[Any, Any]:
-    """Mean ranks of all cases, and their standard error, of those of classifiers."""
+    """Return mean ranks of all cases and their standard errors from the ranks of classifiers."""
     counts, ranks, errors = (np.array(part) for part in zip(*rows, strict=True))
     share = (counts / counts.sum())[:, None]
     return (share * ranks).sum(axis=0), np.sqrt(((share * errors) ** 2).sum(axis=0))
 
 
-def scores(found: Sequence[Measured], key: str, columns: Sequence[str] = COLUMNS) -> Any:
-    """Of cases (rows) and methods: means over folds, so signed that less is better."""
+def scores(measures: Sequence[Measured], key: str, columns: Sequence[str] = COLUMNS) -> Any:
+    """Return means over folds, by case (rows) and method. Less is better."""
     sign = -1 if key in GREATER_IS_BETTER else 1
-    return sign * np.array([[np.mean(one[c][key]) for c in columns] for one in found])
+    return sign * np.array([[np.mean(case[c][key]) for c in columns] for case in measures])
 
 
-def mean_ranks(found: Sequence[Measured], key: str, n_sets: int) -> tuple[Any, Any]:
-    """Of each method over sets, and the standard error of their difference from the paper's."""
+def mean_ranks(measures: Sequence[Measured], key: str, n_sets: int) -> tuple[Any, Any]:
+    """Return mean ranks over data sets, and standard errors of their difference from the paper."""
     sign = -1 if key in GREATER_IS_BETTER else 1
-    each = [sign * np.array([one[column][key] for column in COLUMNS]) for one in found]
+    each = [sign * np.array([case[column][key] for column in COLUMNS]) for case in measures]
     ranks = np.array([rankdata(values.mean(axis=1)) for values in each])
     ours = np.mean([values.shape[1] for values in each])
     first = np.array([values[:, :5] for values in each])
     by_one, by_two = apart(first, 1), apart(first, 2)
     power = float(np.clip(np.log2(max(by_one.sum(), EPS) / max(by_two.sum(), EPS)), 0, 1))
-    folds = by_two * ((2 / ours) ** power + (2 / FOLDS_OF_PAPER) ** power) / len(found)
-    sets = np.var(ranks, axis=0, ddof=1) * (1 / len(found) - 1 / n_sets)
+    folds = by_two * ((2 / ours) ** power + (2 / FOLDS_OF_PAPER) ** power) / len(measures)
+    sets = np.var(ranks, axis=0, ddof=1) * (1 / len(measures) - 1 / n_sets)
     return ranks.mean(axis=0), np.sqrt(folds + sets)
 
 
 def apart(values: Any, n_folds: int) -> Any:
-    """Variance of ranks by so many folds, a mean over sets (the first axis of values; methods and
-    folds follow): half the square of the difference of those of two parts of the folds that have
-    none in common, over all such parts.
+    """Return the variance of ranks by ``n_folds`` folds, averaged over data sets.
+
+    It is half the squared difference of the ranks of two disjoint parts of the folds, averaged over
+    all such pairs. The axes of ``values`` are data sets, methods and folds.
     """
     parts = list(combinations(range(values.shape[2]), n_folds))
     ranks = rankdata([values[:, :, part].mean(axis=2) for part in parts], axis=2)
@@ -761,24 +792,24 @@ def apart(values: Any, n_folds: int) -> Any:
     return np.mean((ranks[first] - ranks[second]) ** 2, axis=(0, 1)) / 2
 
 
-def rank_notes(found: Sequence[Measured], key: str) -> list[str]:
+def rank_notes(measures: Sequence[Measured], key: str) -> list[str]:
     measure = measured_as(key)
-    test = friedman_test(scores(found, measure))
-    said = f"; the paper has p = {FRIEDMAN[key]}" if key in FRIEDMAN else ""
+    test = friedman_test(scores(measures, measure))
+    published = f" (paper: p = {FRIEDMAN[key]})" if key in FRIEDMAN else ""
     notes = [
         f"Friedman test of all {test.n_datasets} cases: statistic {test.statistic:.1f}, "
-        f"p = {test.p_value:.1e}{said}."
+        f"p = {test.p_value:.1e}{published}."
     ]
-    both = [one for one in found if all(measure in one.get(name, ()) for name in LIBRARY)]
+    both = [case for case in measures if all(measure in case.get(name, ()) for name in LIBRARY)]
     if both:
         theirs, library = (
-            friedman_test(scores(both, measure, [one.get(c, c) for c in COLUMNS])).average_ranks
-            for one in ({}, {name.split(",")[0]: name for name in LIBRARY})
+            friedman_test(scores(both, measure, [names.get(c, c) for c in COLUMNS])).average_ranks
+            for names in ({}, {name.split(",")[0]: name for name in LIBRARY})
         )
         pairs = zip(COLUMNS, theirs, library, strict=True)
         listed = ", ".join(f"{c} {a:.2f} / {b:.2f}" for c, a, b in pairs)
         notes.append(
-            f"Mean ranks of {len(both)} cases, as their code fits / with the library's fits in "
+            f"Mean ranks of {len(both)} cases, with the authors' fits / with the library's fits in "
             f"place of DirL2, Beta and TempS: {listed}."
         )
     return notes

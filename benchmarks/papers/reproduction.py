@@ -1,8 +1,8 @@
-"""Published figures beside ours: what the scripts of this folder share.
+"""Compare published values with those of Calibrant: the common part of the scripts.
 
-A script measures *cases*, keeps their numbers in ``results/PAPER.csv``, so that an interrupted run
-continues where it stopped, and makes *tables* of what was measured. The page is a function of the
-files alone: ``python benchmarks/papers/reproduction.py`` writes it again.
+A script measures *cases* and stores their numbers in ``results/PAPER.csv``, so an interrupted run
+continues. It then makes *tables* from the stored numbers. ``python
+benchmarks/papers/reproduction.py`` writes the page from these files only.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ PAGE = ROOT / "benchmarks" / "records" / "reproduction.md"
 PAPERS = ("gupta_ramdas_2022", "gupta_2021", "wenger_2020", "kull_2019", "kull_2019_uci")
 
 Measured = Mapping[str, Any]
-"""Of a case: numbers, or lists of them over seeds, splits or folds, by name."""
+"""Results of a case by name: numbers, or lists of them over seeds, splits or folds."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that was printed, and ours; ``tolerance`` is how far they may be apart."""
+    """A published number and ours. ``tolerance`` is the largest allowed difference."""
 
     row: str
     column: str
@@ -52,15 +52,16 @@ class Figure:
 
     @property
     def is_within(self) -> bool:
-        # Round-off of the difference is no disagreement.
+        # The difference may exceed the tolerance by round-off.
         return abs(self.ours - self.published) <= self.tolerance + 1e-9
 
 
 @dataclass(frozen=True)
 class Table:
-    """Figures of one published table, what may separate them, and what explains those outside.
+    """The values of a published table, their tolerance, and explanations of differences.
 
-    ``explained`` maps (row, column), either of them "*", to a sentence; ``note`` stands below.
+    ``explained`` maps (row, column), either of which may be "*", to a sentence. ``note`` is shown
+    below the table.
     """
 
     name: str
@@ -83,15 +84,19 @@ class Table:
 
 
 def rounded(row: str, column: str, published: float, ours: float, digits: int, units=0.5) -> Figure:
-    """A figure of the same data and the same computation: half a unit of the last digit printed."""
+    """Return a value of the same data and computation. Its tolerance is half a unit of the last
+    digit.
+    """
     return Figure(row, column, published, float(ours), units * 10.0**-digits, digits)
 
 
 def drawn(
     row: str, column: str, published: float, ours: Sequence[float], digits: int, n_published: int
 ) -> Figure:
-    """A mean of random draws beside a mean of ``n_published`` of them: two standard errors of the
-    difference, and half a unit of the last digit printed.
+    """Return a mean of random draws next to a mean of ``n_published`` draws.
+
+    The tolerance is two standard errors of the difference and half a unit of the last printed
+    digit.
     """
     spread = float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
     error = spread * np.sqrt(1 / len(ours) + 1 / n_published)
@@ -112,7 +117,7 @@ def load(folder: Path, name: str) -> dict[str, Any]:
 
 
 def load_split(folder: Path, name: str) -> tuple[Any, Any, Any, Any]:
-    """Calibration logits and labels, test logits and labels, in float64."""
+    """Return calibration logits and labels, and test logits and labels, in float64."""
     file = load(folder, name)
     X, Z = (file[key].astype(np.float64) for key in ("val_logits", "test_logits"))
     return X, file["val_labels"], Z, file["test_labels"]
@@ -137,7 +142,7 @@ def write_result(paper: str, case: str, measured: Measured) -> None:
 
 
 def short(value: Any) -> Any:
-    """Eight digits are more than any table prints."""
+    """Round to eight digits, which are more than any table prints."""
     if isinstance(value, Mapping):
         return {key: short(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -157,15 +162,15 @@ def section(table: Table) -> str:
     parts = [
         f"### {table.name}",
         f"Tolerance: {table.tolerance}",
-        beside(table.figures),
-        f"Within it: {good} of {total}.",
+        comparison(table.figures),
+        f"Within tolerance: {good} of {total}.",
     ]
     notes = [table.note] if table.note else []
     return "\n\n".join(parts + notes + outside_lines(table))
 
 
-def beside(figures: Sequence[Figure]) -> str:
-    """Rows and columns as printed, each cell "published / ours", in bold outside the tolerance."""
+def comparison(figures: Sequence[Figure]) -> str:
+    """Return a table with cells "published / ours", in bold if outside the tolerance."""
     rows = list(dict.fromkeys(f.row for f in figures))
     columns = list(dict.fromkeys(f.column for f in figures))
     cells = {(f.row, f.column): cell(f) for f in figures}
@@ -176,7 +181,7 @@ def beside(figures: Sequence[Figure]) -> str:
 
 
 def cell(figure: Figure) -> str:
-    # One digit more than is printed, so that rounding can be seen.
+    # One digit more than printed shows the effect of rounding.
     text = f"{figure.published:.{figure.digits}f} / {figure.ours:.{figure.digits + 1}f}"
     return text if figure.is_within else f"**{text}**"
 
@@ -191,7 +196,7 @@ def outside_lines(table: Table) -> list[str]:
         place = f"{figure.row}, {figure.column} (off by {off:.2g}, allowed {figure.tolerance:.2g})"
         reasons.setdefault(reason, []).append(place)
     lines = [f"- {reason} {'; '.join(places)}." for reason, places in reasons.items()]
-    return ["Outside:\n\n" + "\n".join(lines)]
+    return ["Outside tolerance:\n\n" + "\n".join(lines)]
 
 
 def summary(papers: Mapping[str, Sequence[Table]]) -> str:
@@ -216,44 +221,47 @@ def titles(paper: str) -> str:
     return importlib.import_module(paper).TITLE
 
 
-HEAD = """# Published tables beside ours
+HEAD = """# Published tables compared with Calibrant
 
-Written by the scripts of `benchmarks/papers` from the numbers in `benchmarks/papers/results`; a
-test holds both together. Each table states first how far a figure may be from the published one.
-*Print precision* is half a unit of the last digit printed, for figures of the same data by the same
-computation. Where a random draw decides (splits, folds, ties), it is two standard errors of the
-difference of both means, by the spread of our draws, and half a unit of the last digit.
+The scripts of `benchmarks/papers` write this page from the numbers in `benchmarks/papers/results`.
+A test checks that both agree. Each table states the largest difference to the published value that
+is allowed, its tolerance. *Print precision* is half a unit of the last printed digit, for values of
+the same data by the same computation. For values with random draws (splits, folds, ties), the
+tolerance is two standard errors of the difference of both means, by the spread of our draws, and
+half a unit of the last printed digit.
 
-A cell is `published / ours`, ours with one digit more; in bold where it is outside, "-" where it
-was not run. Each figure outside is explained, or listed as unexplained. An explanation says why
-figures differ; it does not make them count as within.
+A cell is `published / ours`, and our value has one more digit. Values outside their tolerance are
+bold, and "-" marks values that were not computed. Each value outside its tolerance has an
+explanation or is listed as unexplained. Explained values do not count as within their tolerance.
 
-Counts of figures within their tolerance need a comparison, because tolerances of mean ranks are
-wide (medians of 0.44 to 0.96 of 7 ranks). A reviewer put the figure of another method in place of
-ours: 42% of Table 5 and 57% of Table 8 of Kull et al. (UCI sets) were then within, and 12% to 21%
-of the other tables. No script of this page repeats that count.
-Some readings of a paper were inferred because they agree best; the text of each table names them.
+Counts of values within their tolerance need a comparison, because tolerances of mean ranks are wide
+(medians of 0.44 to 0.96 of 7 ranks). In one check, the value of another method replaced ours. Then
+42% of Table 5 and 57% of Table 8 of Kull et al. (UCI data sets) were within their tolerance, and
+12% to 21% of the other tables. No script of this page repeats that count. Some details of a paper
+were inferred because they give the best agreement. The text of each table names them.
 """
 
 
 FIGURES = """## Figures
 
-Drawn by `benchmarks/papers/figures.py` with the library's plots; those without "papers" in their
-name are of the [gallery](../../docs/guide/gallery.md), where their code is.
+`benchmarks/papers/figures.py` draws these figures with the plots of the library. Figures without
+"papers" in their file name come from the [gallery](../../docs/guide/gallery.md), which shows their
+code.
 
-Gupta & Ramdas 2022, Figure 2: whatever the number of bins, the top-label error of ResNet-50 is
-larger than the confidence error.
+Gupta & Ramdas 2022, Figure 2: for any number of bins, the top-label error of ResNet-50 is larger
+than the confidence error.
 
 ![Confidence and top-label errors](../../docs/images/ece_versus_bins.svg)
 
-Their Figures 5 to 8, the networks at hand: top-label and class-wise errors for 5 to 25 bins, which
-are those of the binning too. As there, temperature scaling changes nothing if the temperature is 1
-(WRN-26-10). Dirichlet calibration of 100 classes has no finite optimum and is left out.
+Their Figures 5 to 8 for the available networks: top-label and class-wise errors for 5 to 25 bins.
+Histogram binning uses the same number of bins. As in the paper, temperature scaling has no effect
+if the temperature is 1 (WRN-26-10). Dirichlet calibration of 100 classes has no finite optimum and
+is left out.
 
 ![Errors for 5 to 25 bins](../../docs/images/papers_errors_by_bins.svg)
 
-Their Figures 4 and 9: a random forest on cover types, before and after top-label binning, its
-validity, and the error of each class.
+Their Figures 4 and 9: a random forest on cover types before and after top-label binning, its
+validity plot, and the error of each class.
 
 ![Top-label reliability of a forest](../../docs/images/covtype_reliability.svg)
 
@@ -261,37 +269,39 @@ validity, and the error of each class.
 
 ![Error by class](../../docs/images/covtype_errors.svg)
 
-Their Figure 12: logistic regression on three classes of the same set, binned by projections, and
-the Sierpinski partition.
+Their Figure 12: logistic regression on three classes of the same data set, binned by projections,
+and the Sierpinski partition.
 
 ![Bins of whole vectors](../../docs/images/simplex_bins.svg)
 
 ![A partition](../../docs/images/simplex_partition.svg)
 
 Gupta et al. 2021, Figures 1, 3, 5, 7 and 9: cumulative graphs of DenseNet-40 for the top-1 to top-3
-scores and within the top 2 and 3. KS errors are those of the titles there.
+scores and for the top 2 and top 3 together. The KS errors are those in the titles of the paper.
 
 ![Cumulative graphs](../../docs/images/papers_cumulative_before.svg)
 
-Their Figures 2, 4, 6, 8 and 10, lower rows: the same after splines, on the test rows.
+Their Figures 2, 4, 6, 8 and 10, lower rows: the same graphs after splines, on the test rows.
 
 ![Cumulative graphs after splines](../../docs/images/papers_cumulative_after.svg)
 
-Kull et al. 2019, Figure 5a of the supplement: naive Bayes, log-loss, by the kept results.
+Kull et al. 2019, Figure 5a of the supplement: critical differences of the log-loss of naive Bayes,
+from the stored results.
 
 ![Critical differences](../../docs/images/papers_critical_difference.svg)
 
-Their Figure 6 (5b and, in the paper, 3a are panels of it): all cases, by each measure. The Friedman
-tests stand below the tables.
+Their Figure 6, which includes Figure 5b and Figure 3a of the paper: critical differences of all
+cases, by each measure. The Friedman tests are below the tables.
 
 ![Critical differences of all cases](../../docs/images/papers_critical_differences.svg)
 
-Wenger et al. 2020, Figures 3 and 4, in their manner: a forest that asks for the labels of a stream
-of KITTI rows where its entropy is above 0.5, as it is and with Gaussian process calibration, in two
-orders of the rows. It is a random forest that is fitted again after each 1,500 rows; their Mondrian
-forests learn row by row and are in no package that installs today, so that values are not theirs.
-As in the paper, the calibrated one comes to the same error with fewer labels, and underconfidence
-falls while overconfidence rises; Theorem 1 holds at every step, which a test checks.
+Wenger et al. 2020, Figures 3 and 4: active learning in two orders of the KITTI rows. A forest
+requests labels of rows whose entropy is above 0.5, without calibration and with Gaussian process
+calibration. The random forest is fitted again after each 1,500 rows. The Mondrian forests of the
+paper learn row by row, but no package that provides them can be installed today, so our values
+differ. As in the paper, the calibrated forest reaches the same error with fewer labels.
+Underconfidence decreases and overconfidence increases. Theorem 1 holds at every step, which a test
+checks.
 
 ![Active learning](../../docs/images/papers_active_learning.svg)
 """
@@ -318,13 +328,13 @@ def tables_of(paper: str) -> list[Table]:
 
 
 def run(script: ModuleType, arguments: Sequence[str] | None = None) -> None:
-    """Measure the cases of a script that are not done, print the tables, write the page.
+    """Measure the missing cases of a script, print the tables and write the page.
 
-    ``--quick`` measures less of the first case and keeps nothing.
+    ``--quick`` measures a part of the first case and stores nothing.
     """
     chosen = parse(script, arguments)
     paper = script.__name__ if script.__name__ != "__main__" else Path(script.__file__).stem
-    warnings.simplefilter("ignore")  # fits that do not converge are part of what is reproduced
+    warnings.simplefilter("ignore")  # the reproduced fits do not always converge
     if chosen.quick:
         case = script.cases()[0]
         print(show(script.tables({case: script.measure(chosen.data, case, quick=True)})))
@@ -344,17 +354,19 @@ def run(script: ModuleType, arguments: Sequence[str] | None = None) -> None:
 def parse(script: ModuleType, arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(script.__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, default=data_folder(), help="folder of predictions")
-    parser.add_argument("--quick", action="store_true", help="a part of one case; nothing is kept")
-    parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument(
+        "--quick", action="store_true", help="measure a part of one case and store nothing"
+    )
+    parser.add_argument("--only", default="", help="cases whose names contain this text")
     if hasattr(script, "full_cases"):
-        parser.add_argument("--full", action="store_true", help="all that the paper has")
+        parser.add_argument("--full", action="store_true", help="measure all cases of the paper")
     parser.set_defaults(full=False)
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
     return parser.parse_args(arguments)
 
 
 def keep(file: str, paper: str, case: str, data: Path) -> None:
-    """Measure a case and keep it, with the processor seconds that it took."""
+    """Measure a case and store it with its CPU seconds."""
     warnings.simplefilter("ignore")
     begin = time.process_time()
     measured = dict(importlib.import_module(Path(file).stem).measure(data, case, quick=False))

@@ -1,14 +1,14 @@
-"""The maps of Kull et al. 2019 on UCI sets, ended where the code that they published ends them.
+"""Fits of Kull et al. 2019 on UCI data sets that stop where the published code stops.
 
-Where scores are exactly zero that code does not come to the minima of its objectives, and the
-tables of the paper show it: maps that begin at the identity stay near it. Said here is what the
-code does; it is not in the paper. The library's own fits are kept beside these.
+If scores are exactly zero, this code does not reach the minima of its objectives. The tables of the
+paper show this: calibrators that start at the identity stay near it. The paper does not describe
+this behavior. The results of the library's own fits are stored next to these.
 
-* Dirichlet maps: Newton's method from the identity. The objective floors the probability of the
-  true class, and a row below the floor has no slope, so that nothing is learned from it. A step is
-  the pseudo-inverse of the curvature times the slope, shortened until the objective falls.
-* "Beta" is such a map of two classes, p and 1 - p, for each class, without a penalty.
-* The temperature: Adam, from one, on all rows. The logarithm of a zero leaves it at one.
+* Dirichlet calibration: Newton's method from the identity. The objective floors the probability of
+  the true class. A row below the floor has no gradient and does not contribute. A step is the
+  pseudo-inverse of the Hessian times the gradient, shortened until the objective falls.
+* "Beta" is Dirichlet calibration of p and 1 - p for each class, without a penalty.
+* The temperature: Adam from one, on all rows. The logarithm of a zero leaves it at one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ EPS, TINY = (float(getattr(np.finfo(np.float64), name)) for name in ("eps", "tin
 LENGTHS = np.r_[np.linspace(1, 0.1, 10), np.logspace(-2, -32, 31)]
 SMALL_SLOPE, SMALL_FALL, MOST_STEPS = 1e-8, 1e-12, 1024
 FLAT = 1e6 * EPS
-"""Curvature below this share of the largest is none, as in the pseudo-inverse of SciPy then."""
+"""Eigenvalues below this share of the largest count as zero, as in the pseudo-inverse of SciPy at
+that time."""
 
 
 def logarithms(proba: Any) -> Any:
@@ -29,9 +30,11 @@ def logarithms(proba: Any) -> Any:
 
 
 class Problem:
-    """The objective of a Dirichlet map; weights are rows of classes, intercepts their last column.
+    """The objective of Dirichlet calibration. Weights are rows of classes with the intercept in the
+    last column.
 
-    Equal rows are one row with their share. The penalty is on differences from the last class.
+    Equal rows are merged into one row with their share. The penalty is on differences from the last
+    class.
     """
 
     def __init__(self, proba: Any, y: Any, strength: float) -> None:
@@ -60,7 +63,7 @@ class Problem:
         return slope, curvature(x, proba, share) + 2 * self.strength * self.penalty()
 
     def penalty(self) -> Any:
-        """Curvature of half the sum of squares of differences from the last class."""
+        """Return the Hessian of half the sum of squares of differences from the last class."""
         among = np.eye(self.n_classes)
         among[-1] = among[:, -1] = -1
         among[-1, -1] = self.n_classes - 1
@@ -68,13 +71,13 @@ class Problem:
 
 
 def shares(logits: Any) -> Any:
-    """The softmax, without the checks that take most of its time."""
+    """Compute the softmax without checks, which take most of its time."""
     each = np.exp(logits - logits.max(axis=1, keepdims=True))
     return each / each.sum(axis=1, keepdims=True)
 
 
 def curvature(x: Any, proba: Any, share: Any) -> Any:
-    """Of the mean log-loss in all weights, row by row of classes."""
+    """Return the Hessian of the mean log-loss in all weights, row by row of classes."""
     n_classes, width = proba.shape[1], x.shape[1]
     each = (proba[:, :, None] * x[:, None, :]).reshape(len(x), n_classes * width)
     total = -(each * share).T @ each
@@ -108,7 +111,7 @@ def newton(problem: Problem) -> Any:
 
 
 def direction(slope: Any, curved: Any) -> Any:
-    """By the pseudo-inverse, or the slope itself where that is not to be had."""
+    """Return the Newton step by the pseudo-inverse, or the gradient if it cannot be computed."""
     try:
         sizes, axes = np.linalg.eigh(curved)
     except np.linalg.LinAlgError:
@@ -119,21 +122,22 @@ def direction(slope: Any, curved: Any) -> Any:
 
 
 def dirichlet(proba: Any, y: Any, strength: float) -> Any:
-    """A function of scores, fitted."""
+    """Return a fitted function of scores."""
     weights = newton(Problem(proba, y, strength))
     return lambda scores: shares(np.c_[logarithms(scores), np.ones(len(scores))] @ weights.T)
 
 
 def two_class(score: Any, outcome: Any) -> Any:
-    """A function of scores of one class."""
-    made = dirichlet(np.c_[1 - score, score], outcome, 0.0)
-    return lambda scores: made(np.c_[1 - scores, scores])[:, 1]
+    """Return a fitted function of the scores of one class."""
+    predict = dirichlet(np.c_[1 - score, score], outcome, 0.0)
+    return lambda scores: predict(np.c_[1 - scores, scores])[:, 1]
 
 
 def temperature(proba: Any, y: Any) -> float:
-    """The power of probabilities: 1,024 epochs, or until 32 of them gain less than 1e-4.
+    """Return the exponent of the probabilities after 1,024 epochs, or after 32 epochs that gain
+    less than 1e-4.
 
-    An epoch has a step for each 128 rows, each of which is on all rows.
+    An epoch has one step for each 128 rows, and each step uses all rows.
     """
     power, best, first, second = 1.0, 1.0, 0.0, 0.0
     if (proba == 0).any():
@@ -155,7 +159,7 @@ def temperature(proba: Any, y: Any) -> float:
 
 
 def power_loss(power: float, x: Any, y: Any) -> tuple[float, float]:
-    """Sum over rows, and its slope."""
+    """Return the sum over rows and its gradient."""
     z = power * x
     weight = np.exp(z)
     total = weight.sum(axis=1)

@@ -1,9 +1,10 @@
-"""Maps of DenseNet-40 trained as Kull et al. trained theirs, and the library's minima.
+"""Train calibrators of DenseNet-40 as Kull et al. did, and compute the library's minima.
 
-Their maps are layers of a network: Adam over shuffled batches of 128 rows, at most 500 epochs,
-until the loss of an epoch has not fallen for 15; all but vector scaling then once more at a tenth
-of the rate. That ends near the minimum of the objective, at a place that the order of batches
-decides. Folds and strengths are those of the code and the notebooks that they published.
+The authors' calibrators are layers of a network. Adam trains them on shuffled batches of 128 rows,
+for at most 500 epochs, until the loss of an epoch has not fallen for 15 epochs. All but vector
+scaling are then trained again at a tenth of the learning rate. Training ends near the minimum of
+the objective, at a point that depends on the order of the batches. Folds and strengths come from
+the published code and notebooks.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ def folds(n_samples: int) -> list[tuple[Any, Any]]:
 
 @dataclass
 class Layers:
-    """Several linear layers of K x K weights and K offsets, trained side by side."""
+    """Several linear layers of K x K weights and K offsets, trained at the same time."""
 
     weights: Any
     offsets: Any
     penalty: tuple[Any, Any]
-    free: Any  # of each weight: 1, or 0 where it stays as it is
+    free: Any  # per weight: 1, or 0 if it is fixed
     is_live: Any = field(init=False)
 
     @classmethod
@@ -47,7 +48,7 @@ class Layers:
         return cls(weights, offsets, (lam * where, mu * np.ones(k)), free)
 
     def slopes(self, x: Any, y: Any) -> tuple[Any, Any, Any]:
-        """Losses of a batch each, and slopes of weights and offsets."""
+        """Return the loss of a batch for each layer, and the gradients of weights and offsets."""
         proba = softmax(x @ self.weights + self.offsets[:, None], axis=2)
         true = np.take_along_axis(proba, y[..., None], axis=2)
         loss = -np.log(np.maximum(true, 1e-7)).mean(axis=(1, 2)) + self.penalties()
@@ -93,7 +94,7 @@ def train(layers: Layers, u: Any, y: Any, rows: Any, rate: float, rng: Any) -> N
 
 
 def epoch(layers: Layers, u: Any, y: Any, order: Any, rate: float, moments: Any) -> Any:
-    """One pass over all rows; the mean loss of each layer."""
+    """Make one pass over all rows. Return the mean loss of each layer."""
     total = 0.0
     for begin in range(0, order.shape[1], BATCH):
         batch = order[:, begin : begin + BATCH]
@@ -108,14 +109,18 @@ def epoch(layers: Layers, u: Any, y: Any, order: Any, rate: float, moments: Any)
 
 
 def inputs_of(kind: str, logits: Any) -> Any:
-    """Logits for matrix and vector scaling, floored log-probabilities for Dirichlet maps."""
+    """Return logits for matrix and vector scaling, floored log-probabilities for Dirichlet
+    calibration.
+    """
     if not kind.startswith("Dir"):
         return logits
     return np.log(np.clip(softmax(logits, axis=1), EPS, 1 - EPS))
 
 
 def trained(kind: str, X: Any, y: Any, Z: Any, n_draws: int) -> tuple[Any, Layers]:
-    """Test predictions of every draw of batches, and the layers, folds of a draw side by side."""
+    """Return test predictions of every draw of batches, and the layers. The folds of a draw are
+    trained together.
+    """
     rng = np.random.default_rng(15)
     parts = [np.arange(len(y))] if kind == "VecS" else [rows for rows, _ in folds(len(y))]
     rows = np.tile(parts, (n_draws, 1))
@@ -127,21 +132,21 @@ def trained(kind: str, X: Any, y: Any, Z: Any, n_draws: int) -> tuple[Any, Layer
 
 
 def averaged(proba: Any, n_draws: int) -> Any:
-    """Means over the maps of a draw."""
+    """Return means over the calibrators of a draw."""
     return proba.reshape(n_draws, -1, *proba.shape[1:]).mean(axis=1)
 
 
 def minima(X: Any, y: Any, Z: Any) -> Mapping[str, Any]:
-    """Test predictions of the library's minima of the same objectives."""
+    """Return test predictions of the library's minima of the same objectives."""
     P, Q = softmax(X, axis=1), softmax(Z, axis=1)
     l2, odir, ms = (STRENGTHS[kind] for kind in STRENGTHS)
-    made = {
+    fits = {
         "Dir-L2": (DirichletCalibration(l2[0], penalty="l2", eps=EPS), P, Q, "proba"),
         "Dir-ODIR": (DirichletCalibration(*odir, eps=EPS), P, Q, "proba"),
         "MS-ODIR": (MatrixScaling(*ms), X, Z, "logits"),
     }
     out = {"VecS": VectorScaling(inputs="logits").fit(X, y).predict_proba(Z)}
-    for kind, (calibrator, fit_on, test_on, inputs) in made.items():
+    for kind, (calibrator, fit_on, test_on, inputs) in fits.items():
         fitted = CrossFitted(calibrator, cv=folds(len(y)), inputs=inputs).fit(fit_on, y)
         out[kind] = fitted.predict_proba(test_on)
     return out

@@ -1,4 +1,4 @@
-"""Tables 1, 2, S1 and S2 of Wenger et al. 2020 on their KITTI and MNIST predictions.
+"""Reproduce Tables 1, 2, S1 and S2 of Wenger et al. 2020 on the KITTI and MNIST predictions.
 
 python benchmarks/papers/wenger_2020.py [--data FOLDER] [--quick]
 """
@@ -23,12 +23,13 @@ from calibrant.metrics import accuracy, expected_calibration_error
 
 TITLE = "Wenger et al. 2020, Non-parametric calibration for classification"
 INTRO = """
-Ten random splits into 1,000 rows to calibrate on and the rest to judge. Their error has 100 bins
-over [1/K, 1] and compares with the middle of a bin; the standard ECE of 100 bins of the same
-predictions is kept with the results. Their Platt scaling is logistic
-regression on the probability itself, not on its log-odds, and their temperature divides
-probabilities, not their logarithms; both are done so here. Binary calibrators of MNIST are
-one-vs-rest, normalised. Two standard errors leave one figure in twenty outside by chance.
+Results are means over ten random splits into 1,000 calibration rows and test rows. The authors'
+error has 100 bins over [1/K, 1] and compares the accuracy with the middle of a bin. The stored
+results also contain the standard ECE with 100 bins of the same predictions. The authors' Platt
+scaling is logistic regression on the probability itself, not on its log-odds, and their temperature
+divides probabilities, not their logarithms. The script does the same. Binary calibrators of MNIST
+are one-vs-rest and normalized. With two standard errors, one value in twenty is expected to be
+outside its tolerance.
 """
 COLUMNS = ("Uncal.", "Platt", "Isotonic", "Beta", "BBQ", "Temp.", "GPcalib")
 ROWS = {
@@ -70,8 +71,8 @@ def cases() -> list[str]:
 
 
 def ece_1(y: Any, proba: Any, n_bins: int = 100) -> float:
-    """Their error: bins over [1/K, 1], accuracy compared with the middle of the bin as they compute
-    it.
+    """Return the authors' error. It has bins over [1/K, 1] and compares the accuracy with the
+    middle of the bin.
     """
     n_classes = proba.shape[1]
     top, right = proba.max(axis=1), proba.argmax(axis=1) == y
@@ -84,22 +85,22 @@ def ece_1(y: Any, proba: Any, n_bins: int = 100) -> float:
 
 
 class PlattOnProbabilities:
-    """Logistic regression on the probability of each class, as theirs; normalised."""
+    """Normalized logistic regression on the probability of each class, as in the authors' code."""
 
     def fit(self, P: Any, y: Any) -> PlattOnProbabilities:
         columns = [1] if P.shape[1] == 2 else range(P.shape[1])
-        self.maps = [(k, LogisticRegression(C=1e12).fit(P[:, [k]], y == k)) for k in columns]
+        self.models = [(k, LogisticRegression(C=1e12).fit(P[:, [k]], y == k)) for k in columns]
         return self
 
     def predict_proba(self, P: Any) -> Any:
-        found = np.column_stack([one.predict_proba(P[:, [k]])[:, 1] for k, one in self.maps])
+        scores = np.column_stack([model.predict_proba(P[:, [k]])[:, 1] for k, model in self.models])
         if P.shape[1] == 2:
-            return np.column_stack([1 - found, found])
-        return found / found.sum(axis=1, keepdims=True)
+            return np.column_stack([1 - scores, scores])
+        return scores / scores.sum(axis=1, keepdims=True)
 
 
 def methods(n_classes: int) -> dict[str, Any]:
-    def lifted(calibrator: Any) -> Any:
+    def class_wise(calibrator: Any) -> Any:
         if n_classes == 2:
             return calibrator
         return calibrant.MulticlassToBinary(calibrator, notion="class-wise", normalize=True)
@@ -107,10 +108,10 @@ def methods(n_classes: int) -> dict[str, Any]:
     return {
         "Uncal.": calibrant.Identity(),
         "Platt": PlattOnProbabilities(),
-        "Isotonic": lifted(calibrant.IsotonicCalibration()),
-        "Beta": lifted(calibrant.BetaCalibration()),
-        "BBQ": lifted(calibrant.BayesianBinning()),
-        # Their temperature divides the probabilities themselves.
+        "Isotonic": class_wise(calibrant.IsotonicCalibration()),
+        "Beta": class_wise(calibrant.BetaCalibration()),
+        "BBQ": class_wise(calibrant.BayesianBinning()),
+        # The authors' temperature divides the probabilities themselves.
         "Temp.": calibrant.TemperatureScaling(inputs="logits"),
         "Temp., log p": calibrant.TemperatureScaling(),
         "GPcalib": calibrant.GaussianProcessCalibration(),
@@ -133,19 +134,19 @@ def calibrated(calibrator: Any, P: Any, y: Any, Q: Any) -> Any:
 def over_splits(
     P: Any, y: Any, names: Iterable[str], n_splits: int = SPLITS
 ) -> dict[str, dict[str, list[float]]]:
-    """Errors and accuracies of methods over random splits."""
+    """Return errors and accuracies of methods over random splits."""
     P = P.astype(np.float64)
     P /= P.sum(axis=1, keepdims=True)
-    made = {name: methods(P.shape[1])[name] for name in names}
-    found: dict[str, Any] = {name: {key: [] for key in MEASURES} for name in made}
+    calibrators = {name: methods(P.shape[1])[name] for name in names}
+    measures: dict[str, Any] = {name: {key: [] for key in MEASURES} for name in calibrators}
     for seed in range(n_splits):
         order = np.random.default_rng(seed).permutation(len(y))
-        fit, judge = order[:CALIBRATION_ROWS], order[CALIBRATION_ROWS:]
-        for name, calibrator in made.items():
-            proba = calibrated(calibrator, P[fit], y[fit], P[judge])
+        fit, test = order[:CALIBRATION_ROWS], order[CALIBRATION_ROWS:]
+        for name, calibrator in calibrators.items():
+            proba = calibrated(calibrator, P[fit], y[fit], P[test])
             for key, of in MEASURES.items():
-                found[name][key].append(of(y[judge], proba))
-    return found
+                measures[name][key].append(of(y[test], proba))
+    return measures
 
 
 MEASURES = {
@@ -154,11 +155,11 @@ MEASURES = {
     "standard": partial(expected_calibration_error, n_bins=100),
 }
 TOLERANCE = (
-    "two standard errors of the difference of two means of ten splits, by the spread over ours, "
-    "and half a unit of the last digit."
+    "two standard errors of the difference of two means of ten splits, by the spread over our "
+    "splits, and half a unit of the last digit."
 )
 FOREST = (
-    "Another run of the forest: the published predictions are not those of the file, as the "
+    "The published predictions come from another run of the forest than the file, as the "
     "uncalibrated error shows."
 )
 
@@ -185,9 +186,9 @@ def table(
 
 
 BROKEN = (
-    "Their binning gives a score of exactly zero the value of the highest bin. Such rows of class "
-    "0 are 0.6 % for the Mondrian forest and 6.5 % for the random forest of KITTI, which is what "
-    "the published accuracies lack."
+    "The authors' binning assigns a score of exactly zero to the highest bin. Such rows of class "
+    "0 are 0.6% for the Mondrian forest and 6.5% for the random forest of KITTI. The published "
+    "accuracies are lower by about these amounts."
 )
 EXPLAINED = {
     ("KITTI Mondr. Forest", "BBQ"): BROKEN,

@@ -152,7 +152,7 @@ def test_an_edge_midway_separates_the_scores_that_it_separated(rng):
         HistogramBinning(5, boundary="include"), "class-wise", normalize=True
     ).fit(P, y)
     before, edges = fitted.predict_claims(P), fitted.calibrators_[0].edges_
-    gupta_ramdas_2022.lie_midway(fitted, list(P.T))
+    gupta_ramdas_2022.move_edges(fitted, list(P.T))
     np.testing.assert_array_equal(fitted.predict_claims(P), before)
     assert (fitted.calibrators_[0].edges_[:-1] > edges[:-1]).all()
 

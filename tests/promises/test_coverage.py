@@ -49,7 +49,7 @@ def test_coverage_of_the_first_family_of_simulations_is_at_least_93_percent(cove
     """At least 200 samples, 93 % of which hold the truth; label shifts are dear, or rejected."""
     for cell in product(coverage.INTERVALS, coverage.CLASSES, coverage.ROWS):
         parts = coverage.cell_of(counts, "gaussian", *cell)
-        total = sum(map(coverage.judged, parts))
+        total = sum(map(coverage.count_intervals, parts))
         assert len(parts) == 3, cell
         assert total >= 200 or cell[0].startswith("label shift"), cell
         assert sum(part[0] for part in parts) >= 0.93 * total or cell in SAID, cell
@@ -58,7 +58,9 @@ def test_coverage_of_the_first_family_of_simulations_is_at_least_93_percent(cove
 def test_coverage_of_the_second_family_of_simulations_is_at_least_93_percent(coverage, counts):
     for cell in product(coverage.INTERVALS, coverage.CLASSES, coverage.ROWS):
         parts = coverage.cell_of(counts, "dirichlet", *cell)
-        assert sum(part[0] for part in parts) >= 0.93 * sum(map(coverage.judged, parts)), cell
+        assert sum(part[0] for part in parts) >= 0.93 * sum(map(coverage.count_intervals, parts)), (
+            cell
+        )
 
 
 @pytest.mark.slow
@@ -73,7 +75,7 @@ def test_cells_of_the_coverage_table_are_reproducible(
     keys = {name: setting.key(name) for name in coverage.INTERVALS}
     recorded = {name: counts[key] for name, key in keys.items() if key in counts}
     again = {name: [0] * 4 for name in recorded}
-    coverage.judge_samples(
+    coverage.add_samples(
         setting, again, {name: part[coverage.TRIED] for name, part in recorded.items()}
     )
     assert again == recorded

@@ -160,9 +160,9 @@ def _value(p: FloatArray, c: FloatArray, w: FloatArray) -> float:
 
 def newton_point(hessian: FloatArray, mean: FloatArray) -> FloatArray:
     """Minimize over x >= 0 the quadratic model at w, with Hessian R' diag(c) R and H w = R' c."""
-    # Scale the Hessian to a diagonal of ones, because a member with weight zero may have ratios of
-    # 1e10, which would dominate all other ratios. A small ridge keeps the Hessian positive definite
-    # if members are nearly equal.
+    # Scale the Hessian to a unit diagonal. A member with weight zero may have entries of 1e10 in R,
+    # which would dominate all others. A small ridge keeps the Hessian positive definite if members
+    # are nearly equal.
     scale = np.sqrt(np.diag(hessian))
     hessian = hessian / np.outer(scale, scale)
     hessian[np.diag_indices_from(hessian)] += 1e-10

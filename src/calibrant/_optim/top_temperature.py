@@ -50,8 +50,8 @@ class Tail:
     """The distribution of the tail mass of each row.
 
     ``log_top`` and ``exponent`` are the first log-probability and the exponent of each row, (n,).
-    ``log_m`` is the logarithm of m. ``start`` and ``stop`` are the logarithms of the first and last
-    rank divided by m.
+    ``log_m`` is the logarithm of m. ``start`` and ``stop`` are log((m + 1/2) / m) and
+    log((K + 1/2) / m), the limits of the tail ranks relative to m.
     """
 
     log_top: FloatArray

@@ -435,7 +435,7 @@ class ExportArguments:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Name of the output of the classifier that contains the scores (ONNX only).",
+            help="Name of the classifier output that contains the scores (ONNX only).",
         ),
     ] = None
 

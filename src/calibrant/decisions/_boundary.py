@@ -234,7 +234,7 @@ def _cells(n_rows: int) -> IntArray:
 
 
 def _limits(ranks: IntArray, risk: float, level: float) -> IntArray:
-    """Return the largest numbers b with P(Bin(rank, risk) <= b) <= level, or -1."""
+    """Return the largest b with P(Bin(rank, risk) <= b) <= level per rank, or -1 if none exists."""
     z = float(ndtri(level))
     spread = np.sqrt(ranks * risk * (1 - risk))
     # The Cornish-Fisher expansion is at most one or two errors off, which the loops correct.

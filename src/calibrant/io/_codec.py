@@ -74,8 +74,8 @@ class Writer:
 
     def _name(self, instance: Any) -> str:
         cls = type(instance)
-        # Most classes have their class name in files. Check this name first, because the loop below
-        # imports all registered classes.
+        # Files store most classes under their ``__name__``. Check this name first, because the loop
+        # below imports all registered classes.
         if cls.__name__ in self.classes and self.classes[cls.__name__] is cls:
             return cls.__name__
         for name, registered in self.classes.items():

@@ -304,7 +304,7 @@ def _odds_factors(block: ClaimBlock) -> FloatArray:
 
 
 def spread_by_label(factors: FloatArray, label: IntArray, n_labels: int) -> FloatArray:
-    """Reshape (n, J, ...) to (n, J L, ...). Claims of other labels than the selected one get 1."""
+    """Reshape (n, J, ...) to (n, J L, ...). The factor is 1 for claims about other labels."""
     n_rows, n_quantities = label.shape
     out = np.ones((n_rows, n_quantities * n_labels, *factors.shape[2:]))
     index = label + np.arange(n_quantities) * n_labels

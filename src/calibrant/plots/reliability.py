@@ -439,7 +439,7 @@ class ReliabilityDisplay(GridDisplay):
 
     @property
     def stars(self) -> FloatArray:
-        """Return mean score and frequency of each bin over all claims, of shape (n_bins, 2).
+        """Mean score and frequency of each bin over all claims, an array of shape (n_bins, 2).
 
         The confidence diagram shows these points.
         """
