@@ -92,7 +92,9 @@ TORCH = "needs PyTorch"
 
 
 @says(
-    MANY, "Calibrant", "17 and an automatic ensemble; 7 of them for any type based on binary events"
+    MANY,
+    "Calibrant",
+    "17 and an automatic ensemble; 7 of them support several types of calibration",
 )
 def _():
     assert len(METHODS) - len({"identity", "auto"} & set(METHODS)) == 17
@@ -121,7 +123,7 @@ def _():
 @says(
     ERRORS,
     "Calibrant",
-    "binned errors for all types based on binary events, optionally debiased; "
+    "binned errors (confidence, top-label, class-wise and others), optionally debiased; "
     "KS, smooth and kernel errors",
 )
 def _():

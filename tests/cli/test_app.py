@@ -344,7 +344,7 @@ def test_a_split_of_an_npz_file_is_chosen_by_name(data, folder, capsys):
     assert json.loads(printed.out)["log_loss"] == pytest.approx(
         calibrant.evaluate(labels, 2 * logits, inputs="logits").log_loss
     )
-    assert "Pass --split with test or val" in rejected(capsys, "evaluate", "all.npz")
+    assert "pass --split with test or val" in rejected(capsys, "evaluate", "all.npz")
 
 
 def test_rounded_rows_are_taken_with_a_note_unless_renormalize_says_so(data, folder, capsys):

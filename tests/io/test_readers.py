@@ -43,7 +43,7 @@ def test_splits_of_an_npz_file_are_chosen_by_name(tmp_path):
     np.savez(tmp_path / "s.npz", val_logits=PROBA, val_labels=LABELS, test_probs=PROBA)
     source = opened(tmp_path / "s.npz", split="val")
     assert (source.score_name, source.inputs, source.n_rows) == ("val_logits", "logits", 3)
-    with pytest.raises(ValueError, match="Pass split= with test or val"):
+    with pytest.raises(ValueError, match="pass split= with test or val"):
         opened(tmp_path / "s.npz")
     with pytest.raises(ValueError, match="has no labels"):
         opened(tmp_path / "s.npz", split="test")

@@ -155,7 +155,7 @@ def test_a_guarantee_prints_its_assumptions_and_the_bins_that_the_proof_excludes
     rng = np.random.default_rng(0)
     score = np.round(rng.random(400), 2)
     said = str(HistogramBinning().fit(score, rng.random(400) < score).guarantee())
-    assert "These rows must be independent of each other" in said
+    assert "The calibration rows must be independent of each other" in said
     assert "the model must not have been trained or selected on these rows" in said
     assert "Not proved for bins with tied edges" in said
 

@@ -1,4 +1,4 @@
-"""Unusual containers, types and orders of data."""
+"""Unusual containers, data types, and row and column orders."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_raw_scores_of_arrays_are_kept_and_not_calibrated_twice(folder, rng, cap
 
 def test_a_monitor_recognizes_a_file_that_was_already_added(folder, rng, capsys):
     Path("copy.csv").write_bytes(Path("w1.csv").read_bytes())
-    assert "These rows were already added, as 'w1'" in rejected(
+    assert "These rows were already added with the name 'w1'" in rejected(
         capsys, "monitor", "update", "s.json", "copy.csv"
     )
     said = rejected(capsys, "monitor", "update", "s.json", "w2.csv", "--when", "w1")

@@ -138,7 +138,7 @@ def test_a_guarantee_states_that_training_rows_are_not_allowed():
     frozen = FrozenEstimator(RandomForestClassifier(20, random_state=0).fit(X, y))
     lifted = MulticlassToBinary(HistogramBinning(n_bins=3), notion="class-1")
     said = str(CalibratedClassifier(frozen, lifted).fit(X, y).calibrator_.guarantee())
-    assert "These rows must be independent of each other, and the model must not have been" in said
+    assert "The calibration rows must be independent of each other, and the model must not" in said
 
 
 def test_the_report_of_five_correct_predictions_shows_an_interval_that_extends_below_one():

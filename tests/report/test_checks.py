@@ -75,7 +75,8 @@ def test_the_verdict_names_the_largest_error_that_is_not_excluded(rng):
     assert report.action == "No miscalibration detected; no change recommended."
     assert report.advice == "mixed"
     assert re.search(
-        r"up to \d\.\d+% over all rows, .* for predictions of class 2 \(20 rows\)", report.verdict
+        r"at most \d\.\d+% over all rows\. For predictions of class 2 \(20 rows\), the difference",
+        report.verdict,
     )
 
 
@@ -101,8 +102,8 @@ def test_the_smallest_error_that_could_have_been_detected_is_stated(rng, report,
 def test_the_detectable_error_is_a_sentence():
     error = inference.DetectableError(600, 1.0816, 0.0213, 0.004, 0.8, 0.05)
     assert detectable_sentence(error) == (
-        "The tests may miss overconfidence (mean confidence minus accuracy) below 2.13%, which is "
-        "a temperature below 1.08. Even the most powerful test at level 5% misses such "
+        "The tests may miss overconfidence (mean confidence minus accuracy) below 2.13%, which "
+        "corresponds to a temperature below 1.08. Even the most powerful test at level 5% misses such "
         "overconfidence in more than 20% of samples of this size."
     )
     few = inference.DetectableError(3, np.inf, 0.5, 0.2, 0.8, 0.05)

@@ -121,6 +121,7 @@ def _split_off_title(ax: Any) -> Any:
 
 def is_narrow(ax: Any) -> bool:
     """Return whether ``ax`` is too narrow for a legend with three entries in one line."""
+    check_axes(ax)
     if ax is None:
         return False
     return bool(ax.get_position().width * ax.figure.get_figwidth() < _LEGEND_INCHES)

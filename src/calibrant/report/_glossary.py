@@ -40,7 +40,7 @@ MEASURES = {
     "two bins. The error is the squared calibration error of the bins, averaged over thresholds "
     "and classes. The true "
     "probabilities minimize this error in expectation.",
-    "cutoff_calibration_error": "Upper bound on the benefit per row of another confidence "
+    "cutoff_calibration_error": "Largest possible increase in mean benefit per row by another confidence "
     "threshold, if the benefits of decisions lie between 0 and 1. Sampling noise makes the error "
     "positive.",
 }
