@@ -103,8 +103,8 @@ def test_the_detectable_error_is_a_sentence():
     error = inference.DetectableError(600, 1.0816, 0.0213, 0.004, 0.8, 0.05)
     assert detectable_sentence(error) == (
         "The tests may miss overconfidence (mean confidence minus accuracy) below 2.13%, which "
-        "corresponds to a temperature below 1.08. Even the most powerful test at level 5% misses such "
-        "overconfidence in more than 20% of samples of this size."
+        "corresponds to a temperature below 1.08. Even the most powerful test at level 5% misses "
+        "such overconfidence in more than 20% of samples of this size."
     )
     few = inference.DetectableError(3, np.inf, 0.5, 0.2, 0.8, 0.05)
     assert detectable_sentence(few).startswith("There are too few rows to detect any")
