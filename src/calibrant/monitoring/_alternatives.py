@@ -121,13 +121,7 @@ def make_rule(
         raise ValueError(
             f"tolerance must be at least 0 and below 0.5, got {tolerance!r}. Pass tolerance=0.02."
         )
-    relative = relative_tolerance
-    if relative is not None and not (_is_number(relative) and tolerance and 0.0 < relative <= 1.0):
-        raise ValueError(
-            f"relative_tolerance must lie between 0 and 1 and needs a positive tolerance, got "
-            f"relative_tolerance={relative!r} and tolerance={tolerance!r}. Pass "
-            "relative_tolerance=0.5 and tolerance=0.02."
-        )
+    _check_relative_tolerance(relative_tolerance, tolerance)
     if check_count(horizon, "horizon") > _MAX_HORIZON:
         raise ValueError(f"horizon must be at most {_MAX_HORIZON:,} rows, got {horizon:,}")
     if arl is not None and not (_is_number(arl) and 1.0 < arl <= 1e100):
@@ -148,7 +142,17 @@ def make_rule(
         None if arl is None else float(arl),
         check_count(lag, "lag"),
         check_inputs(inputs),
-        None if relative is None else float(relative),
+        None if relative_tolerance is None else float(relative_tolerance),
+    )
+
+
+def _check_relative_tolerance(relative: Any, tolerance: float) -> None:
+    if relative is None or (_is_number(relative) and tolerance and 0.0 < relative <= 1.0):
+        return
+    raise ValueError(
+        f"relative_tolerance must lie between 0 and 1 and needs a positive tolerance, got "
+        f"relative_tolerance={relative!r} and tolerance={tolerance!r}. Pass "
+        "relative_tolerance=0.5 and tolerance=0.02."
     )
 
 
