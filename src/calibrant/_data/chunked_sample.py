@@ -167,7 +167,7 @@ class _CheckedSource:
             raise ValueError(
                 "All sample weights are zero. At least one row needs a positive weight."
             )
-        # Warn only about the first chunk, not about other chunks and later passes.
+        # Issue only the first warning of all chunks. Later passes issue no warnings.
         for note in counts.notes[:1]:
             warn_data(note)
         self.reader = self.reader._replace(is_trusted=not counts.n_changed, note=_ignore)

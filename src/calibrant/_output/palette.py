@@ -1,4 +1,4 @@
-"""The colors of results, with one meaning in figures, reports and on the terminal."""
+"""Colors of results, which have the same meaning in figures, in reports and on the terminal."""
 
 from __future__ import annotations
 

@@ -346,7 +346,7 @@ def _note_repair(
 def _clipped(
     array: FloatArray, tolerance: float, context: _Context, most: float = 1.0
 ) -> FloatArray:
-    """Clip entries that are outside [0, 1] by rounding, and raise for other entries outside."""
+    """Clip entries slightly outside [0, 1], and raise ValueError for entries farther outside."""
     bad = ~((array >= -_SIGN_TOLERANCE) & (array <= 1 + tolerance))
     if bad.any():
         row, column = (int(i[0]) for i in np.nonzero(bad))

@@ -70,7 +70,7 @@ def sum_steps(part: FloatArray, values: FloatArray, edges: FloatArray) -> FloatA
 
 
 def interpolated(score: FloatArray, places: FloatArray, values: FloatArray) -> FloatArray:
-    """Interpolate values linearly between points, at scores.
+    """Evaluate the linear interpolation of ``values`` at ``places`` for each score.
 
     The slope between two adjacent points below 1e-300 can be infinite. The result is then the value
     of one of the two points.

@@ -124,7 +124,7 @@ Chunked = Annotated[
     bool | None,
     typer.Option(
         "--chunked/--in-memory",
-        help="Read scores in blocks, or load all scores (default: load up to 256 MB).",
+        help="Read scores in blocks, or load all scores (default: blocks above 256 MB).",
         show_default=False,
     ),
 ]
@@ -382,7 +382,7 @@ class DecideArguments:
         Path | None,
         typer.Option(
             metavar="RULE",
-            help="JSON file to write with the decision rule. Pass this file as MODEL later.",
+            help="JSON file to write with the decision rule, which later commands accept as MODEL.",
         ),
     ] = None
 
@@ -403,7 +403,7 @@ class ExportArguments:
         str,
         typer.Option(
             metavar="NAME",
-            help="Dialect of SQL: duckdb, sqlite, postgres, bigquery, snowflake or spark.",
+            help="SQL dialect: duckdb, sqlite, postgres, bigquery, snowflake or spark.",
         ),
     ] = "duckdb"
     table: Annotated[

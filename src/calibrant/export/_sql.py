@@ -86,7 +86,8 @@ def _check_outputs(program: Program, keep: Sequence[str]) -> None:
     if repeated:
         raise ValueError(
             f"Two columns of the result would have the name {repeated[0]!r}, regardless of case. "
-            "Pass each column in keep= once, or fit with other class names, classes=[...]."
+            "Pass each column in keep= only once, or pass classes=[...] with other names and fit "
+            "again."
         )
 
 

@@ -222,7 +222,7 @@ def to_sql(
     columns : sequence of str
         Names of the score columns, in the order of the classes.
     dialect : {"duckdb", "sqlite", "postgres", "bigquery", "snowflake", "spark"}
-        Dialect of SQL. The tests of this package execute queries for DuckDB and SQLite. The other
+        SQL dialect. The tests of this package execute queries for DuckDB and SQLite. The other
         dialects are experimental, and their queries begin with a comment that states this.
     keep : sequence of str
         Other columns to include in the result, such as the key.

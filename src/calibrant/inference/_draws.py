@@ -38,7 +38,7 @@ class CountDraws(Protocol):
 
 
 def count_draws(claims: Claims, bins: BinRule) -> CountDraws:
-    """Return draws of the outcome counts per (claim, bin) if the scores are probabilities."""
+    """Return draws of the outcome counts per (claim, bin) if the scores are calibrated."""
     if claims.n_quantities == 1:
         return CellLaws(claims, bins)
     return CellDraws(claims, bins)

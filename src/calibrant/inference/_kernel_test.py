@@ -291,7 +291,7 @@ def _block_test(
             f"method='block' needs at least two blocks, but {n_rows} rows are fewer than twice "
             f"block_size={size}. Pass block_size={n_rows // 2} or method='resampling'."
         )
-    n_blocks = n_rows // size  # omit an incomplete block, because its estimate has another variance
+    n_blocks = n_rows // size  # an incomplete last block has a different variance
     estimates = np.sum(
         [share * part.block_estimates(size)[0][:n_blocks] for share, part in parts], axis=0
     )

@@ -84,7 +84,8 @@ def add_columns(batch: Any, new: dict[str, Any]) -> Any:
     """A table with new columns.
 
     An existing column with the name of a new column is renamed to ``raw_...``. If the table already
-    has a column with this ``raw_...`` name, the existing column is replaced.
+    has a ``raw_...`` column of this name, the table keeps that column, and the new column replaces
+    the existing column.
     """
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
     columns: dict[str, Any] = {}

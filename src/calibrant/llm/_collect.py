@@ -53,8 +53,8 @@ class OptionRows:
             table = np.full((len(counts), max(2, int(counts.max()))), -np.inf)
             table[np.arange(table.shape[1]) < counts[:, None]] = np.frombuffer(self._scores)
             labels = np.frombuffer(self._labels, dtype=np.int64).astype(np.intp)
-            # As in the tools, the option with the highest raw score is the answer. Normalization
-            # could merge scores that differ in the last bit.
+            # The option with the highest raw score is the answer, as in the tools that wrote the
+            # logs. Normalization could merge scores that differ in the last bit.
             correct = table.argmax(axis=1) == labels
             options = OptionScores(table, counts.astype(np.intp))
             confidence = options.proba.max(axis=1)

@@ -95,9 +95,9 @@ def kernel_calibration_error(
     \gamma)` and :math:`r_i = o_i - f_i`. Errors of several claims are averaged with the weights of
     `expected_calibration_error`.
 
-    Binary types of calibration take O(n log n) time per claim, because the kernel factorizes along
-    sorted scores. "canonical" takes O(n^2 K) time in tiles of constant memory, or O(n m K) for
-    blocks of m rows.
+    For binary types of calibration, the computation takes O(n log n) time per claim, because the
+    kernel factorizes along sorted scores. "canonical" takes O(n^2 K) time in tiles of constant
+    memory, or O(n m K) for blocks of m rows.
 
     References
     ----------

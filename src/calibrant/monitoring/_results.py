@@ -346,7 +346,7 @@ def tolerated_gap_sentences(gaps: list[Gap], tolerance: float) -> list[str]:
     # Evidence concerns gaps of single rows, so a mean gap within the tolerance needs a note.
     if not any(gap.is_listed and gap.low <= tolerance and gap.high >= -tolerance for gap in gaps):
         return []
-    errors = "errors beyond the tolerance" if tolerance else "errors"
+    errors = "calibration errors" + (" beyond the tolerance" if tolerance else "")
     values = "values within the tolerance" if tolerance else "zero"
     return [
         f"Significant evidence indicates {errors} in some rows, even if the 95% CI of a mean gap "

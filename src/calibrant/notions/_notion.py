@@ -1,9 +1,9 @@
 """Base class of the types of calibration, which select and describe claims.
 
-To define your own type, subclass `Notion` and write ``name``, ``n_quantities`` and ``select``. All
-other methods have defaults for claims that the true class is in a set, which ``members`` returns. A
-notion also defines the names of claims, their text in guarantees, and how
-`MulticlassToBinary.predict_proba` fills a row.
+To define your own type, subclass `Notion` and write ``name``, ``n_quantities`` and ``select``. If
+each claim states that the true class is in a set, and ``members`` returns this set, the defaults of
+all other methods apply. A notion also defines the names of claims, their text in guarantees, and
+how `MulticlassToBinary.predict_proba` fills a row.
 """
 
 from __future__ import annotations

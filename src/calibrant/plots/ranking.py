@@ -87,8 +87,8 @@ class CriticalDifferenceDisplay(AxesDisplay):
     ) -> Self:
         """Rank methods (columns) within data sets (rows). Smaller scores are better.
 
-        For the parameters, see `calibrant.inference.friedman_test` and `critical_difference`. Bars
-        join all pairs that do not differ significantly in the test "nemenyi". With
+        For the parameters, see `calibrant.inference.friedman_test` and `critical_difference`. With
+        "nemenyi", bars join all methods that do not differ significantly in the Nemenyi test. With
         "bonferroni-dunn", interpret only the differences between a control method and the other
         methods.
         """

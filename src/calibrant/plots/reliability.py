@@ -83,7 +83,7 @@ class ReliabilityDisplay(GridDisplay):
     level : float
         Level of the band.
     before : BinTable, optional
-        Sums of the same claims before calibration.
+        Bin sums of the claims in ``table`` before calibration.
     class_names : array, optional
         Names of the classes.
     name : str, optional

@@ -40,9 +40,9 @@ MEASURES = {
     "two bins. The error is the squared calibration error of the bins, averaged over thresholds "
     "and classes. The true "
     "probabilities minimize this error in expectation.",
-    "cutoff_calibration_error": "Largest possible increase in mean benefit per row from another "
-    "confidence threshold, if the benefits of decisions lie between 0 and 1. Sampling noise makes "
-    "the error positive.",
+    "cutoff_calibration_error": "Upper bound on the increase in mean benefit per row from changing "
+    "the confidence threshold, if benefits lie between 0 and 1. Sampling noise makes the error "
+    "positive.",
 }
 """Explanations of measures by the name of the metric."""
 
