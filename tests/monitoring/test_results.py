@@ -197,8 +197,8 @@ def test_a_gap_is_described_in_a_sentence_and_in_short():
 def test_a_listed_gap_within_the_tolerance_has_a_note():
     listed = replace(GAP, is_listed=True)
     assert tolerated_gap_sentences([GAP, listed], 0.02) == [
-        "Significant evidence indicates calibration errors beyond the tolerance in some rows, even if "
-        "the 95% CI of a mean gap includes values within the tolerance."
+        "Significant evidence indicates calibration errors beyond the tolerance in some rows, even "
+        "if the 95% CI of a mean gap includes values within the tolerance."
     ]
     assert tolerated_gap_sentences([listed], 0.0) == [
         "Significant evidence indicates calibration errors in some rows, even if the 95% CI of "
