@@ -222,7 +222,7 @@ def performance():
 @Page(
     "ranking",
     ["ranking"],
-    "mean ranks of all calibrators and of four other packages on 25 data sets",
+    "mean ranks of Calibrant and of four other packages on 25 data sets",
 )
 def ranking():
     rows = table("ranking", "Where the automatic choice")
