@@ -192,7 +192,7 @@ def performance():
     stacks = sorted(number(row["ratio"]) for row in rows if row["case"] == "AutoCalibration")
     ratios = sorted(number(row["ratio"]) for row in single)
     slower = [
-        f"{row['case']} of {_size(row['rows x classes'])}"
+        f"{row['case']} for {_size(row['rows x classes'])}"
         for row in single
         if number(row["ratio"]) < 1
     ]
