@@ -192,7 +192,7 @@ def performance():
     stacks = sorted(number(row["ratio"]) for row in rows if row["case"] == "AutoCalibration")
     ratios = sorted(number(row["ratio"]) for row in single)
     slower = [
-        f"{row['case']} of {_size(row['rows x classes'])}"
+        f"{row['case']} for {_size(row['rows x classes'])}"
         for row in single
         if number(row["ratio"]) < 1
     ]
@@ -222,7 +222,7 @@ def performance():
 @Page(
     "ranking",
     ["ranking"],
-    "mean ranks of all calibrators and of four other packages on 25 data sets",
+    "mean ranks of Calibrant and of four other packages on 25 data sets",
 )
 def ranking():
     rows = table("ranking", "Where the automatic choice")
