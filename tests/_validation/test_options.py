@@ -154,7 +154,7 @@ def test_present_options_keep_a_positive_probability():
     ("scores", "counts", "message"),
     [
         ([0.0, 1.0], None, r"shape \(n, K\).*from_rows"),
-        ([[0.0]], None, "1 columns"),
+        ([[0.0]], None, r"log_proba must have 2 to .* columns, one per option, got shape \(1, 1\)"),
         ([[0.0, 1.0]], [3], r"n_options\[0\] is 3"),
         ([[0.0, 1.0]], [0], "between 1 and 2"),
         ([[0.0, 1.0]], [1.5], "1 integers"),

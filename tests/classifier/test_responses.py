@@ -33,6 +33,19 @@ def test_one_column_of_log_odds_becomes_two(iris):
     np.testing.assert_allclose(softmax(scores), model.predict_proba(X), atol=1e-10)
 
 
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
+def test_one_probability_per_row_becomes_two(iris, shape):
+    class OneProbability(GaussianNB):
+        def predict_proba(self, X):
+            return super().predict_proba(X)[:, 1].reshape(shape)
+
+    X, y = iris[0][50:], iris[1][50:] - 1
+    model = OneProbability().fit(X, y)
+    expected = GaussianNB().fit(X, y).predict_proba(X)
+    scores = Response(model, np.arange(2), 100).scores(X)
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("estimator", [GaussianNB(), LogisticRegression()])
 def test_a_class_that_was_never_seen_gets_the_share_of_the_rule_of_succession(iris, estimator):
     X, y = iris

@@ -72,8 +72,6 @@ SETTINGS = {
 }
 """Inputs and weights; chunked fits are equal to memory with each of them."""
 
-NO_SUMMARY = "chunked fits set no training_"
-NO_WARNING = "chunked fits do not warn of weights that sum to one"
 EFFORT = {"n_iter_", "n_passes_"}
 """How often data are read is not the same on every kind of data."""
 
@@ -202,7 +200,16 @@ def test_one_score_per_row_is_one_feature(kind, make):
     assert_close(chunks, memory, SEARCHED.tolerance)
 
 
+def rows_with_impossible_labels():
+    """Rows of which 3% have a true class with probability zero."""
+    rows = make_rows()
+    scores, y = rows.scores.copy(), rows.y.copy()
+    scores[::33], y[::33] = [0.0, 0.5, 0.5], 0
+    return Rows(scores, y)
+
+
 ODD = {
+    "labels with probability zero": rows_with_impossible_labels(),
     "weights that sum to one": make_rows(weight="normalized"),
     "rows that miss one by rounding": Rows(make_rows().scores.round(3), make_rows().y),
     "a class that never occurs": Rows(make_rows().scores, np.minimum(make_rows().y, 1)),

@@ -191,5 +191,5 @@ def test_wrong_frequencies_of_the_target_are_errors(rng, prior, message):
 def test_a_class_that_the_source_lacks_may_only_be_absent_from_the_target():
     proba = np.array([[0.4, 0.6, 0.0]] * 3)
     assert adapt(proba, proba, target_prior=[0.5, 0.5, 0.0]).weights[2] == 0.0
-    with pytest.raises(ValueError, match="class 2 has frequency zero in the source"):
+    with pytest.raises(ValueError, match="Class 2 has frequency zero in the source"):
         adapt(proba, proba, target_prior=[0.5, 0.4, 0.1])

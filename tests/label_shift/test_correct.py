@@ -123,7 +123,7 @@ def test_other_combinations_of_arguments_are_errors(proba, options, message):
     [
         ({"source": [0.5, 0.5], "target": TARGET}, r"source must have one frequency per class"),
         ({"source": SOURCE, "target": [50, 30, 20]}, "target must be frequencies that sum to 1"),
-        ({"source": [0.5, 0.5, 0], "target": TARGET}, "class 2 has frequency zero in the source"),
+        ({"source": [0.5, 0.5, 0], "target": TARGET}, "Class 2 has frequency zero in the source"),
         ({"sampling": [0.1, 1, 0]}, "sampling must be one positive number per class"),
         ({"sampling": [0.1, 1]}, r"sampling must be one positive number per class, shape \(3,\)"),
         ({"sampling": {"cat": 0.1}}, r"sampling has the unknown labels 'cat'"),

@@ -16,7 +16,7 @@ def test_the_ratio_of_a_class_that_is_absent_from_both_is_zero():
     assert frequency_ratio(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.75, 0.0])).tolist() == [
         *(2.0, 2 / 3, 0.0)
     ]
-    with pytest.raises(ValueError, match="class 1 has frequency zero in the source"):
+    with pytest.raises(ValueError, match="Class 1 has frequency zero in the source"):
         frequency_ratio(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
 
 

@@ -175,8 +175,8 @@ def _check_shape(scores: FloatArray) -> None:
         )
     if scores.shape[1] < 2 or scores.shape[1] > _MOST_OPTIONS:
         raise ValueError(
-            f"log_proba has {scores.shape[1]} columns, but questions have 2 to {_MOST_OPTIONS:,} "
-            "options. Pass one row per question and one column per option."
+            f"log_proba must have 2 to {_MOST_OPTIONS:,} columns, one per option, got shape "
+            f"{scores.shape}. Pass one row per question and one column per option."
         )
 
 

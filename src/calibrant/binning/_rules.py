@@ -70,8 +70,8 @@ class Bins:
             e.ndim != 1 or not e.size or np.isnan(e).any() or (e[1:] < e[:-1]).any() for e in edges
         ):
             raise ValueError(
-                "edges must be one or more increasing arrays of upper edges, one array per claim. "
-                "For example, pass Bins([np.array([0.2, 0.5, 1.0])])."
+                "edges must be one or more increasing arrays of upper edges, one array per binary "
+                "problem. For example, pass Bins([np.array([0.2, 0.5, 1.0])])."
             )
         object.__setattr__(self, "edges", edges)
 

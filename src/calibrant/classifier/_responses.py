@@ -61,14 +61,16 @@ class Response:
     def scores(self, X: Any) -> FloatArray:
         """Return scores of shape (n, K).
 
-        If the classifier returns only the probability or the log-odds of the second class, a column
-        is added.
+        If the classifier returns only the probability or the log-odds of the second class, the
+        column of the first class is added.
         """
         raw = as_array(getattr(self.estimator, self.method)(X))
         raw = raw if raw.dtype in (np.float32, np.float64) else raw.astype(np.float64)
         trained = self.estimator.classes_
         if len(trained) > 1 and (raw.ndim == 1 or raw.shape[1] == 1):
-            raw = np.column_stack([np.zeros(len(raw), dtype=raw.dtype), raw.reshape(-1)])
+            second = raw.reshape(-1)
+            first = np.zeros_like(second) if self.inputs == "logits" else 1 - second
+            raw = np.column_stack([first, second])
         return _round_scores(raw if len(trained) == len(self.classes) else self._add_columns(raw))
 
     def _add_columns(self, raw: FloatArray) -> FloatArray:

@@ -108,7 +108,10 @@ class Boundary:
         return np.flatnonzero(np.diff(self.limits, prepend=-1) > 0)
 
     def highest(self, rank: int) -> int:
-        """Largest number of errors among the first rows that has a relevant probability."""
+        """Return an upper limit of the number of errors among the first ``rank`` rows.
+
+        Larger numbers of errors have a negligible probability.
+        """
         mean = rank * self.risk
         return math.ceil(mean + _WIDTHS * math.sqrt(mean * (1 - self.risk))) + _EXTRA
 

@@ -361,7 +361,10 @@ def _coverage_range(rank: int, n_rows: int) -> tuple[float, float]:
 
 
 def _mass_before(proba: FloatArray) -> FloatArray:
-    """Return the sum of the probabilities before each label, in decreasing order."""
+    """Return, for each label, the sum of the probabilities that rank before it in its row.
+
+    Probabilities are ranked in decreasing order, and ties are ranked by column.
+    """
     order = np.argsort(-proba, axis=1, kind="stable")
     ordered = np.take_along_axis(proba, order, axis=1)
     before = np.cumsum(ordered, axis=1) - ordered

@@ -48,10 +48,12 @@ def cutoff_interval(
     With probability :math:`1 - \alpha / 2`, each share differs from its expectation by at most
     :math:`\epsilon = \sqrt{\log(4 / \alpha) / 2n}` at all t simultaneously. This bound is the
     inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant. The residual of an
-    interval of scores is a difference of two such shares, with weights that decrease from one to
-    zero. So the error of the residual is at most :math:`4 \epsilon`, and the interval is the
-    estimate :math:`\pm 4 \epsilon`. With several claims, each claim gets an equal part of
-    :math:`\alpha`, and claims have the same weights as in the estimate.
+    interval of scores is a sum over the rows with outcome 1 minus a sum over the rows with outcome
+    0. The weights :math:`1 - f` and :math:`f` of these sums are monotone in f and lie between zero
+    and one, so the error of each sum is at most :math:`2 \epsilon`. So the error of the residual is
+    at most :math:`4 \epsilon`, and the interval is the estimate :math:`\pm 4 \epsilon`. With
+    several claims, each claim gets an equal part of :math:`\alpha`, and claims have the same
+    weights as in the estimate.
 
     The interval is wide, for example :math:`\pm 0.06` for 10,000 rows. Rows must be independent and
     have unit weights. The cost is O(n log n).

@@ -282,8 +282,8 @@ def _check_identifiable(target: FloatArray, prior: FloatArray) -> float:
     absent_classes = np.flatnonzero(prior <= 0)
     if absent_classes.size:
         raise ValueError(
-            f"class {int(absent_classes[0])} has frequency zero in the source, so its frequency in "
-            "the target cannot be estimated. Remove its column."
+            f"Class {int(absent_classes[0])} has frequency zero in the source, so its frequency in "
+            "the target cannot be estimated. Remove the column of this class."
         )
     information = _information(target)
     if information * len(target) < _LEAST_INFORMATION:

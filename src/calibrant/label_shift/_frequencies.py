@@ -40,7 +40,7 @@ def frequency_ratio(target: FloatArray, source: FloatArray) -> FloatArray:
     absent_classes = np.flatnonzero((source <= 0) & (target > 0))
     if absent_classes.size:
         raise ValueError(
-            f"class {int(absent_classes[0])} has frequency zero in the source, so its "
+            f"Class {int(absent_classes[0])} has frequency zero in the source, so its "
             "probabilities cannot be adapted. Set the target frequency of this class to 0."
         )
     return np.divide(target, source, out=np.zeros(len(source)), where=target > 0)

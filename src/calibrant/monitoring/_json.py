@@ -125,7 +125,8 @@ def read_classes(state: Mapping[str, Any], low: int = 2) -> AnyArray | None:
             f"booleans), got {reprlib.repr(values)}"
         )
     labels = np.array(values)
-    if labels.dtype.kind not in "Uib":  # integers beyond 64 bits would become floats
+    # Integers that do not all fit into int64, or all into uint64, become floats or objects.
+    if labels.dtype.kind not in "Uib":
         raise ValueError("'classes' in the state must be integers of at most 64 bits")
     return labels
 

@@ -225,9 +225,10 @@ class DirichletCalibration(AffineCalibrator):
 
     def _description(self) -> str:
         return (
-            "The calibrated probabilities are softmax(A log(K p) + log c), fitted with penalty "
-            f"lam = {self.lam_:g}. A uniform prediction becomes c. Entry (k, l) of A is the effect "
-            "of the score of class l on class k."
+            "With K classes and original probabilities p, the calibrated probabilities are "
+            f"softmax(A log(K p) + log c). The fit uses the penalty lam = {self.lam_:g}. A uniform "
+            "prediction becomes c. Entry (k, l) of A is the effect of the score of class l on "
+            "class k."
         )
 
     def canonical(self) -> tuple[FloatArray, FloatArray]:

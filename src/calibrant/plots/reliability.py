@@ -314,8 +314,9 @@ class ReliabilityDisplay(GridDisplay):
         """Draw a single line, into axes that may contain the lines of other models."""
         if self.table.n_claims > 1:
             raise ValueError(
-                f"A display with a name draws one line, but notion {self._notion.name!r} has "
-                f"{self.table.n_claims} claims. Pass notion='confidence' or notion='class-1'."
+                f"A display with a name draws one line, but notion={self._notion.name!r} consists "
+                f"of {self.table.n_claims} binary problems. Pass notion='confidence' or "
+                "notion='class-1'."
             )
         main = one_axes(ax, (4.6, 4.6))
         place = sum(line.get_gid() == OVERLAY for line in main.lines)

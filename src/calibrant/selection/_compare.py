@@ -126,7 +126,7 @@ def compare(
     --------
     compare_models : Compare the probabilities of several models on the same rows.
     AutoCalibration : Combine several calibrators.
-    calibrant.inference.calibration_gain : Estimate the improvement by the best calibrator.
+    calibrant.inference.calibration_gain : Estimate the gain of the true calibration function.
 
     Notes
     -----
@@ -136,9 +136,9 @@ def compare(
 
     Confidence intervals of gains are the asymptotic "nadeau-bengio" intervals of `Gain`. These
     intervals are for the improvement by a calibrator that is fitted on as many rows.
-    `calibration_gain` estimates the improvement by the best calibrator instead. Ranks, Friedman's
-    test and critical differences compare methods over data sets. Do not choose a method by its ECE,
-    because the ECE rewards coarse predictions.
+    `calibration_gain` estimates the improvement by the true calibration function instead. Ranks,
+    Friedman's test and critical differences compare methods over data sets. Do not choose a method
+    by its ECE, because the ECE rewards coarse predictions.
 
     The results of the best of several methods are optimistic, especially with few rows. For
     example, eleven methods were compared on 50 rows of a calibrated model. The best method seemed
