@@ -129,7 +129,7 @@ def test_it_rejects_where_the_shift_cannot_be_identified(rng):
 
 
 def test_a_class_without_source_frequency_is_rejected():
-    with pytest.raises(ValueError, match="class 2 has frequency zero"):
+    with pytest.raises(ValueError, match="Class 2 has frequency zero"):
         adapt([[0.5, 0.5, 0.0], [0.4, 0.6, 0.0]], [[0.3, 0.4, 0.3]])
 
 
