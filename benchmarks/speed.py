@@ -476,7 +476,7 @@ def page(results: Results, waits: dict[tuple[str, str], dict[str, dict[str, floa
         "## Targets",
         "",
         *table(
-            ["case", "beside", "bar", "reached", "met", "bar, fast", "reached", "met"],
+            ["case", "compared with", "limit", "measured", "met", "limit, fast", "measured", "met"],
             [
                 target_row(target, results)
                 for target in TARGETS

@@ -35,7 +35,7 @@ class TrainingSummary:
         Mean log-loss of the scores and of the calibrated probabilities over ``n_rows`` of these
         rows.
     n_rows : int
-        Number of rows with positive weight in the log-losses. For up to about 16,000 scores, all
+        Number of rows with positive weight in the log-losses. For up to about 8,000 scores, all
         rows are used. For more scores, at least 1,000 evenly spaced rows are used.
     row_sketch : str
         Hashes of up to 64 of these rows in hexadecimal. `calibrant.decisions` compares the hashes

@@ -45,6 +45,9 @@ _TOLERANCE = 1e-2
 _MAX_STEPS = 100
 _SHORTEST_STEP = 1e-8
 
+_INVISIBLE = 1e-15
+"""A smaller predicted decrease of the loss, which is about one, is hidden by rounding."""
+
 _NEGLIGIBLE = 1e-6
 """Smaller weights are set to zero, because such a member would not be worth fitting and storing."""
 
@@ -134,6 +137,8 @@ class _Problem(NamedTuple):
             if violation <= _TOLERANCE * smoothing:
                 break
             step = _newton_step(gradient, curvature, w)
+            if (gradient - 1.0) @ step <= _INVISIBLE:
+                break
             value, length = _loss(sums, w, smoothing, self.n_errors), 1.0
             while length > _SHORTEST_STEP:
                 trial = w + length * step
