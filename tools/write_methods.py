@@ -50,8 +50,9 @@ def evidence() -> str:
         "",
         f"In {overall['cases']} cases with scikit-learn classifiers, the mean test log-loss is "
         f"{overall['uncalibrated']} without calibration and {overall['default']} with "
-        "`CalibratedClassifier(model)`. The better variants of scikit-learn's methods reach "
-        f"{others}. See [Comparison with scikit-learn](../evidence/default.md) for details.",
+        "`CalibratedClassifier(model)`. With the better value of `ensemble`, scikit-learn's "
+        f"`CalibratedClassifierCV` reaches {others}. See [Comparison with "
+        "scikit-learn](../evidence/default.md) for details.",
     ]
     return "\n".join(lines)
 

@@ -249,5 +249,5 @@ def test_groups_stay_together_in_every_clone(digits):
 def test_explain_describes_the_average(digits):
     X, _, y, _ = digits
     text = CalibratedClassifier(GaussianNB(), TemperatureScaling()).fit(X, y).explain()
-    assert "The weighted average of 16 fits of GaussianNB predicts" in text
+    assert "The predictions are the weighted average of 16 fits of GaussianNB." in text
     assert "The calibrator was fitted on average predictions for held-out rows" in text

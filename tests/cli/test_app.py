@@ -455,7 +455,7 @@ def test_bad_files_are_one_line(files, data, capsys):
         "ragged.csv": "Expected 3 columns, got 2",
         "twice.csv": "several columns 'p_a'",
         "other.txt.gz": "an unknown file extension",
-        "nothing.npz": "must have an array probs or logits, but it has weights",
+        "nothing.npz": "must have an array probs or logits, but the file has weights",
         "short.npz": "labels have shape (299,), but the scores have 300 rows",
     }
     for name, reason in expected.items():

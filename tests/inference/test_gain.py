@@ -151,8 +151,8 @@ def test_a_higher_level_widens_the_interval(overconfident):
 def test_the_result_has_a_text(overconfident):
     result = calibration_gain(*overconfident, Temperature(), rng=0)
     assert str(result).startswith(
-        f"Log-loss {result.before:.3g} before and {result.after:.3g} after, a reduction of "
-        f"{result.gain:.3g} (95% CI {result.low:.3g} to {result.high:.3g}). The interval estimates "
+        f"Log-loss {result.before:#.3g} before and {result.after:#.3g} after, a reduction of "
+        f"{result.gain:#.3g} (95% CI {result.low:#.3g} to {result.high:#.3g}). The interval "
     )
     assert json.loads(json.dumps(result.to_dict()))["statistic"] == pytest.approx(
         result.gain / result.standard_error
@@ -239,7 +239,7 @@ def test_no_difference_is_known_to_one_row_at_best():
 @pytest.mark.parametrize(
     ("after", "conclusion", "text"),
     [
-        (0.5, "good", "Calibration by magic helps: Brier score 1 before and 0.5 after, a reduct"),
+        (0.5, "good", "Calibration by magic helps: Brier score 1.00 before and 0.500 after, a"),
         (1.5, "bad", "Calibration by magic increases the Brier score, so keep the original"),
         (1.0, "mixed", "No significant effect of calibration by magic was detected: "),
     ],

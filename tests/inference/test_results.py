@@ -27,7 +27,7 @@ def test_a_test_result_is_described_in_words_and_in_json():
     text = str(result)
     for part in (
         "some test: 1,000 rows, 999 resamples",
-        "0.0123 (expected under calibration: 0.01)",
+        "0.0123 (expected under calibration: 0.0100)",
         "0.004",
         "all is well",
         "exact",
@@ -40,7 +40,7 @@ def test_a_test_result_is_described_in_words_and_in_json():
 
 def test_the_text_of_an_interval_has_its_level_and_guarantee():
     result = Interval("log_loss", 0.5, 0.4, 0.6, 0.9, 0.05, "asymptotic", 100)
-    assert str(result) == "log_loss: 0.5 (90% CI 0.4 to 0.6, asymptotic)"
+    assert str(result) == "log_loss: 0.500 (90% CI 0.400 to 0.600, asymptotic)"
     assert result.to_dict()["low"] == 0.4
 
 

@@ -35,7 +35,9 @@ def test_the_model_decides_which_of_two_arrays_is_read(both):
         source = opened(both, expecting(inputs))
         assert source.inputs == inputs
         np.testing.assert_array_equal(source.scores, scores)
-    with pytest.raises(ValueError, match="must have an array probs or logits, but it has probs"):
+    with pytest.raises(
+        ValueError, match="only one array of scores, but the file has probs, logits"
+    ):
         opened(both)
 
 

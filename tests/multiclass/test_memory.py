@@ -65,6 +65,7 @@ def wide():
 
 
 def _peak(function):
+    function()  # the first call imports modules, whose memory would be counted
     tracemalloc.start()
     try:
         function()

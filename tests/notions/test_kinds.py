@@ -190,8 +190,8 @@ def test_every_claim_has_a_name(notion, names):
 @pytest.mark.parametrize(
     ("notion", "texts"),
     [
-        ("confidence", ["its top class"]),
-        ("rank-2", ["its class of rank 2"]),
+        ("confidence", ["the predicted class"]),
+        ("rank-2", ["the class of rank 2"]),
         ("class-1", ["'b'"]),
         ("class-wise", ["'a'", "'b'"]),
         ("top-label", ["'a'", "'b'"]),

@@ -189,14 +189,16 @@ def test_explain_describes_every_fitted_estimator(features, digits):
     X, y = features
     pairs = CalibratedClassifier(GaussianNB(), "temperature", cv=3, ensemble=True).fit(X, y)
     assert pairs.explain().startswith(
-        "The average of 3 pairs predicts. Each pair is a GaussianNB and"
+        "The predictions are the average of 3 pairs. Each pair is a GaussianNB and"
     )
     lines = pairs.calibrator_.explain().splitlines()
     assert lines[0].startswith("CrossFitted. The average of 3 fits of TemperatureScaling")
     for calibrator, line in zip(pairs.calibrators_, lines[1:], strict=True):
         assert f"the temperature {calibrator.temperature_:.3g}" in line
     one = CalibratedClassifier(GaussianNB(), "temperature").fit(X, y)
-    assert one.explain().startswith("The weighted average of 16 fits of GaussianNB predicts")
+    assert one.explain().startswith(
+        "The predictions are the weighted average of 16 fits of GaussianNB."
+    )
     assert one.explain().endswith(one.calibrator_.explain())
 
 

@@ -82,12 +82,12 @@ def test_a_given_number_of_bins_is_a_number_of_points_too(rng):
 @pytest.mark.parametrize(
     ("notion", "text"),
     [
-        ("confidence", "probability of its top class is"),
+        ("confidence", "probability of the predicted class is"),
         ("top-label", "probability of 'c' is|probability of 'a' is|probability of 'b' is"),
         ("class-1", "probability of 'b' is"),
-        ("rank-2", "probability of its class of rank 2 is"),
+        ("rank-2", "probability of the class of rank 2 is"),
         ("within-top-2", "probability of one of its top 2 classes is"),
-        ("top-2-confidence", "probability of its (top class|class of rank 2) is"),
+        ("top-2-confidence", "probability of the (predicted class|class of rank 2) is"),
         ("top-2-label", "probability of '[abc]'( at rank 2)? is"),
     ],
 )

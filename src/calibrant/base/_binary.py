@@ -14,6 +14,7 @@ from scipy.special import expit, log_expit
 from calibrant._data.sample import Sample
 from calibrant._kernels.blocks import map_elements
 from calibrant._kernels.simplex import EPS, as_proba, finite_logits, log_odds, weighted_sum
+from calibrant._output.numbers import format_number
 from calibrant._typing import FloatArray
 from calibrant._validation import as_seed
 from calibrant.base._calibrator import Calibrator
@@ -152,7 +153,9 @@ class BaseBinaryCalibrator(Calibrator):
     def _describe_examples(self, scores: Sequence[float]) -> str:
         """Examples of calibrated probabilities."""
         values = self._predict(self._transform_score(np.array(scores))).tolist()
-        return ", ".join(f"{a:g} becomes {b:.3g}" for a, b in zip(scores, values, strict=True))
+        return ", ".join(
+            f"{a:g} becomes {format_number(b)}" for a, b in zip(scores, values, strict=True)
+        )
 
     # The interface to `MulticlassToBinary`. Scores of claims are probabilities.
 

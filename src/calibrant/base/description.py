@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant._output.numbers import format_number
 from calibrant.base.training import TrainingSummary
 
 _FEW_NUMBERS = 4
@@ -46,11 +47,11 @@ def describe_fit(training: TrainingSummary | None) -> str:
     caveat = " Expect a smaller reduction on new rows." if is_lower else ""
     losses = training.log_loss_before, training.log_loss_after
     # Use three digits, or five if both losses would look equal.
-    style = ".3g" if len({f"{loss:.3g}" for loss in losses}) == 2 else "#.5g"
-    before, after = (f"{loss:{style}}" for loss in losses)
+    digits = 3 if len({format_number(loss) for loss in losses}) == 2 else 5
+    before, after = (format_number(loss, digits=digits) for loss in losses)
     change = f"changed from {before} to {after}.{caveat}"
     if before == after:
-        change = f"is {training.log_loss_after:.3g} before and after."
+        change = f"is {format_number(training.log_loss_after)} before and after."
     return (
         f"Fitted on {training.n_samples:,.6g} rows of {n_seen} of {training.n_classes} classes. "
         f"Their log-loss {change}"

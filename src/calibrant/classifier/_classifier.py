@@ -27,6 +27,7 @@ from calibrant._data.folds import check_groups, held_out_rows, stratified_rows
 from calibrant._data.group_columns import as_columns
 from calibrant._kernels.blocks import READ_BLOCK, row_blocks
 from calibrant._kernels.simplex import log_of
+from calibrant._output.numbers import format_number
 from calibrant._output.progress import tracked
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
 from calibrant._validation import (
@@ -538,13 +539,14 @@ class CalibratedClassifier(
             return f"One {name} predicts. Its calibrator was fitted on out-of-fold scores."
         if len(self.calibrators_) > 1:
             return (
-                f"The average of {n_fits} pairs predicts. Each pair is a {name} and a calibrator "
-                f"that was fitted on the held-out rows of its classifier."
+                f"The predictions are the average of {n_fits} pairs. Each pair is a {name} and a "
+                "calibrator that was fitted on the held-out rows of its classifier."
             )
         return (
-            f"The weighted average of {n_fits} fits of {name} predicts. The calibrator was fitted "
-            f"on average predictions for held-out rows. A temperature of {self.temperature_:.3g} "
-            f"accounts for the larger number of fits that predict new rows."
+            f"The predictions are the weighted average of {n_fits} fits of {name}. The calibrator "
+            f"was fitted on average predictions for held-out rows. A temperature of "
+            f"{format_number(self.temperature_)} accounts for the larger number of fits that "
+            "predict new rows."
         )
 
     def get_metadata_routing(self) -> MetadataRouter:

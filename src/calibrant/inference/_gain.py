@@ -16,10 +16,11 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from calibrant._crossfit.scores import AnyCalibrator, PairedScores, paired_scores
 from calibrant._kernels.simplex import effective_weights
+from calibrant._output.numbers import format_number
 from calibrant._output.results import AsText
 from calibrant._typing import FloatArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import LOGITS_HINT, check_predictions
-from calibrant.inference._results import check_level, format_number
+from calibrant.inference._results import check_level
 
 INTERVALS = {
     "paired": "the change by this calibrator on new rows (paired over held-out rows)",

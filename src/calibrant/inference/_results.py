@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._kernels.blocks import ROUND_OFF
+from calibrant._output.numbers import format_number
 from calibrant._output.results import AsText
 from calibrant._typing import FloatArray
 
@@ -130,15 +131,6 @@ class Interval(AsText):
         interval = f"{self.level:.0%} CI {format_number(self.low)} to {format_number(self.high)}"
         text = f"{self.quantity}: {format_number(self.estimate)} ({interval}, {self.guarantee})"
         return f"{text}; {self.note}" if self.note else text
-
-
-def format_number(value: float) -> str:
-    """Format a number with three significant digits, or as an integer from 1,000 on.
-
-    >>> format_number(0.0123456), format_number(1488.4), format_number(-0.0)
-    ('0.0123', '1,488', '0')
-    """
-    return f"{value:z,.0f}" if 1000 <= abs(value) < np.inf else f"{value:z.3g}"
 
 
 def monte_carlo_p_value(statistic: float, resampled: FloatArray) -> float:

@@ -189,7 +189,13 @@ def _arrays_of_npz(
     if len(candidates) != 1:
         splits = " or ".join(_split_names(data))
         raise ParameterError(
-            "{path} must have an array {start}probs or {start}logits, but it has {arrays}."
+            (
+                "{path} must have only one array of scores, but the file has {arrays}. Remove all "
+                "but one of the arrays of scores."
+                if candidates
+                else "{path} must have an array {start}probs or {start}logits, but the file has "
+                "{arrays}."
+            )
             + (" To select the arrays of one split, pass {split} with {splits}." if splits else ""),
             {
                 "path": options.path,

@@ -11,6 +11,7 @@ from calibrant._data.sample import Sample
 from calibrant._kernels.simplex import EPS, log_softmax, softmax_in_place
 from calibrant._optim.posterior import log_temperature_posterior
 from calibrant._optim.solution import Outcome, Solution
+from calibrant._output.numbers import format_number
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_number
 from calibrant.base import BaseCalibrator, Citation, store_outcome
@@ -139,9 +140,9 @@ class BayesianTemperatureScaling(BaseCalibrator):
         spread = np.sqrt(self.weights_ @ (points - middle) ** 2)
         low, mean, high = np.exp([middle - 2 * spread, middle, middle + 2 * spread]).tolist()
         return (
-            f"Logits are divided by several temperatures around {mean:.3g} ({low:.3g} to "
-            f"{high:.3g}), and the probabilities are averaged. The ranking of the classes does not "
-            "change."
+            f"Logits are divided by several temperatures around {format_number(mean)} "
+            f"({format_number(low)} to {format_number(high)}), and the probabilities are averaged. "
+            "The ranking of the classes does not change."
         )
 
     def _proba(self, u: FloatArray) -> FloatArray:

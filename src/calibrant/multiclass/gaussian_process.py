@@ -20,6 +20,7 @@ from calibrant._kernels.simplex import (
     true_class,
 )
 from calibrant._optim.solution import Outcome
+from calibrant._output.numbers import format_number
 from calibrant._typing import FloatArray, Inputs, IntArray, LabelsLike, Rng
 from calibrant._validation import (
     as_array,
@@ -297,8 +298,9 @@ class GaussianProcessCalibration(BaseCalibrator):
     def _description(self) -> str:
         return (
             "A latent Gaussian process transforms the scores. Its kernel has variance "
-            f"{self.kernel_variance_:.3g}, length scale {self.lengthscale_:.3g} and noise "
-            f"{self.noise_:.3g}, with {len(self.inducing_inputs_)} inducing points."
+            f"{format_number(self.kernel_variance_)}, length scale "
+            f"{format_number(self.lengthscale_)} and noise {format_number(self.noise_)}, with "
+            f"{len(self.inducing_inputs_)} inducing points."
         )
 
     def _log_proba(self, u: FloatArray) -> FloatArray:

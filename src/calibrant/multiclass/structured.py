@@ -11,6 +11,7 @@ from calibrant._data.sample import Sample
 from calibrant._kernels.simplex import EPS, centered, softmax_in_place
 from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
 from calibrant._optim.temperature import find_log_beta
+from calibrant._output.numbers import format_number
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_option, check_prior_scale
 from calibrant.base import Citation
@@ -158,7 +159,7 @@ class StructuredScaling(AffineCalibrator):
 
     def _description(self) -> str:
         return words_of_affine(
-            self.coef_, f" after division by the temperature {self.temperature_:.3g}"
+            self.coef_, f" after division by the temperature {format_number(self.temperature_)}"
         )
 
     def _logits(self, u: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ from calibrant._optim.top_temperature import (
     tail_of,
     tempered,
 )
+from calibrant._output.numbers import format_number
 from calibrant._typing import FloatArray, Inputs
 from calibrant._validation import check_eps, check_prior_scale, warn_data
 from calibrant.base import BaseCalibrator, Citation, SoftmaxCalibrator, store_outcome
@@ -150,8 +151,8 @@ class TemperatureScaling(SoftmaxCalibrator):
         else:
             effect += ", but not significantly (5% level)"
         return (
-            f"Logits are divided by the temperature {self.temperature_:.3g}. The probabilities are "
-            f"{effect}. The ranking of the classes does not change."
+            f"Logits are divided by the temperature {format_number(self.temperature_)}. "
+            f"The probabilities are {effect}. The ranking of the classes does not change."
         )
 
     def _is_significant(self) -> bool:

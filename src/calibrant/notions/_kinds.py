@@ -93,7 +93,7 @@ class RankNotion(Notion):
     def claim_text(self, claim: int, classes: Labels) -> str:
         rank, column = self._rank_of(claim, len(classes)), self.column_of(claim, len(classes))
         if column is None:
-            return "its top class" if rank == 1 else f"its class of rank {rank}"
+            return "the predicted class" if rank == 1 else f"the class of rank {rank}"
         where = "" if rank == 1 else f" at rank {rank}"
         return f"{class_text(classes[column])}{where}"
 

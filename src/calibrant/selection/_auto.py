@@ -347,7 +347,7 @@ class AutoCalibration(Calibrator):
         return "\n".join(
             [
                 self._description(),
-                "Members in order of decreasing weight, with their cross-fitted log-loss:",
+                "Base calibrators in order of decreasing weight, with their cross-fitted log-loss:",
                 *lines,
             ]
         )
