@@ -181,6 +181,13 @@ def error_rates():
     }
 
 
+def _exceptions(cases):
+    if not cases:
+        return ""
+    verb = "exception is" if len(cases) == 1 else "exceptions are"
+    return f"The {verb} {' and '.join(filter(None, [', '.join(cases[:-1]), cases[-1]]))}."
+
+
 @Page(
     "performance",
     ["performance", "growth"],
@@ -206,7 +213,7 @@ def performance():
     return {
         "cases": str(len(ratios)),
         "faster": str(len(ratios) - len(slower)),
-        "slower": ", ".join(slower),
+        "exceptions": _exceptions(slower),
         "stack_least": f"{1 / stacks[-1]:.0f}",
         "stack_most": f"{1 / stacks[0]:.0f}",
         "median": f"{ratios[len(ratios) // 2]:.1f}",
