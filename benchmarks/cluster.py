@@ -360,7 +360,7 @@ def report_failures(folder: Path, n_rows: int, _: list[str]) -> Iterator[Table]:
             report_poison(folder, n_rows),
             report_alone(processes, X, y, half),
         ]
-    yield Table("cluster failures", ["what", "found", "bar", "met"], rows)
+    yield Table("cluster failures", ["failure", "result", "limit", "met"], rows)
 
 
 def fit_rows(X: Any, y: Any) -> np.ndarray:

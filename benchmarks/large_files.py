@@ -253,7 +253,7 @@ def report(folder: Path, n_rows: int, only: list[str] | None) -> bool:
         ("evaluate of numpy.memmap", folder / "z.npy"),
         *((name, folder / "half.parquet") for name in WORK if name.startswith("calibrant")),
     ]
-    print("| case | file | found | passes | MB | CPU s | s | bar |")
+    print("| case | file | result | passes | MB | CPU s | s | progress bar |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     is_met = True
     for name, path in cases:
