@@ -228,10 +228,10 @@ def _other_figures(report: RunsReport) -> str:
     if not rows:
         return ""
     return (
-        '<section id="others"><h2>Figures of the tools</h2><p class="hint">The tools that wrote '
-        "the logs define these figures. The figures are not comparable with the calibration error "
-        "above. Sampling noise biases the figures upward, and some figures leave out rows.</p>"
-        f'<div class="scroll tall">{_table("Figures of tools", ["Task", "Name", "Value"], rows)}'
+        '<section id="others"><h2>Metrics in the logs</h2><p class="hint">The tools that wrote the '
+        "logs define these metrics. Their calibration errors are not comparable with the error "
+        "above. Sampling noise biases these errors upward, and some of them leave out rows.</p>"
+        f'<div class="scroll tall">{_table("Metrics in the logs", ["Task", "Metric", "Value"], rows)}'
         "</div></section>"
     )
 
