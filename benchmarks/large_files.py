@@ -30,10 +30,6 @@ from typing import Any
 
 import numpy as np
 
-# A script of this folder is called coverage, like a package that numba imports.
-HERE = Path(__file__).resolve().parent
-sys.path = [path for path in sys.path if Path(path or ".").resolve() != HERE]
-
 N_CLASSES, ALLOWANCE_MB = 10, 500
 BLOCK_ROWS = 500_000
 

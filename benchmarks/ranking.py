@@ -165,9 +165,6 @@ PEERS = {
 
 def methods() -> dict[str, Callable[[Any, Any, Any], Any]]:
     """Return the methods that can be imported. The others are reported on standard error."""
-    # A script of this folder is called coverage, like a package that others import.
-    here = Path(__file__).resolve().parent
-    sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != here]
     available = {name: calibrant_method(name) for name in METHODS}
     for name, (make, argument) in PEERS.items():
         try:

@@ -51,8 +51,6 @@ from speed_cases import (
 )
 
 HERE = Path(__file__).resolve().parent
-# A script of this folder is called coverage, like a package that numba imports.
-sys.path = [path for path in sys.path if Path(path or ".").resolve() != HERE]
 PAGE = HERE / "records" / "performance.md"
 FOLDER = HERE / ".speed"
 FAST, BEFORE = "fast", "before"

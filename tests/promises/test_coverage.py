@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def coverage():
     spec = importlib.util.spec_from_file_location(
-        "coverage_of_intervals", ROOT / "benchmarks" / "coverage.py"
+        "coverage_of_intervals", ROOT / "benchmarks" / "interval_coverage.py"
     )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look themselves up

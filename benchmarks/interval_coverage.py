@@ -1,7 +1,7 @@
 """Measure how often 95% intervals contain the true value.
 
-    OMP_NUM_THREADS=1 python benchmarks/coverage.py --output benchmarks/records/coverage.md
-    python benchmarks/coverage.py --quick
+    OMP_NUM_THREADS=1 python benchmarks/interval_coverage.py --output benchmarks/records/coverage.md
+    python benchmarks/interval_coverage.py --quick
 
 Samples have 10 to 1,000 rows and 2 to 100 classes. There are two families of models. The intervals
 of the library were designed on the first family. The second differs in the shape of the scores, the
@@ -433,7 +433,7 @@ def starred(results: dict[str, Counts], family: str) -> str:
 
 TEXT = """# Coverage of the intervals
 
-The tables show how often nominal 95% intervals contain the true value. `benchmarks/coverage.py`
+The tables show how often nominal 95% intervals contain the true value. `benchmarks/interval_coverage.py`
 writes them, with the standard error of the simulation and, in parentheses, the number of samples. A
 star marks coverage below 0.93. Each sample has its own seed, and `coverage.json` has the counts.
 `tests/promises/test_coverage.py` recomputes some cells.
