@@ -435,7 +435,8 @@ TEXT = """# Coverage of the intervals
 
 The tables show how often nominal 95% intervals contain the true value.
 `benchmarks/interval_coverage.py` writes the tables, with the standard error of the simulation and,
-in parentheses, the number of samples. A star marks coverage below 0.93. Each sample has its own seed, and `coverage.json` has the counts.
+in parentheses, the number of samples. A star marks coverage below 0.93. Each sample has its own
+seed, and `coverage.json` has the counts.
 `tests/promises/test_coverage.py` recomputes some cells.
 
 ## The family used for the design
