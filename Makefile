@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # Small matrix products are not faster with BLAS threads, and two test processes share the cores.
 TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+# TESTS="tests/metrics" runs only some tests.
+TESTS ?=
 # Coverage makes the tests 50% slower, so only `.ci/run` measures it with COVERAGE="--cov --cov-report=term".
 COVERAGE ?=
 
@@ -26,7 +28,7 @@ layers: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.installed-dev
-	$(TEST) -n 2 --dist worksteal -m "not slow" $(COVERAGE)
+	$(TEST) -n 2 --dist worksteal -m "not slow" $(TESTS) $(COVERAGE)
 
 slow: $(VENV)/.installed-dev
 	$(TEST) -n 2 -m slow

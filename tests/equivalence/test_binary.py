@@ -27,6 +27,7 @@ from calibrant import (
     PlattScaling,
     SplineCalibration,
     VennAbers,
+    binary,
 )
 from data_kinds import (
     CHUNKED,
@@ -133,6 +134,11 @@ def fit_claims(calibrator, notion, rows):
         }
 
     return compute
+
+
+def test_every_binary_calibrator_has_a_row():
+    classes = {getattr(binary, name) for name in binary.__all__}
+    assert classes == {type(calibrator) for calibrator, _ in CALIBRATORS.values()}
 
 
 @pytest.mark.parametrize("name", CALIBRATORS)

@@ -25,6 +25,7 @@ from calibrant import (
     StructuredScaling,
     TemperatureScaling,
     VectorScaling,
+    multiclass,
 )
 from data_kinds import (
     CHUNKED,
@@ -96,6 +97,11 @@ def fit_and_view(calibrator, rows):
 def check(name, rows, data, declared=None):
     calibrator, own = CALIBRATORS[name]
     assert_declared(declared or own, fit_and_view(calibrator, rows), in_memory(rows), data)
+
+
+def test_every_calibrator_of_whole_vectors_has_a_row():
+    classes = {getattr(multiclass, name) for name in multiclass.__all__}
+    assert classes == {type(calibrator) for calibrator, _ in CALIBRATORS.values()}
 
 
 @pytest.mark.parametrize("name", CALIBRATORS)

@@ -20,11 +20,10 @@ from calibrant.datasets import noisy_simplex
 from calibrant.exceptions import ConvergenceWarning
 from calibrators import ALL, COMPOSED
 
-EXPORTED = [
-    c
-    for c in [*ALL, *COMPOSED]
-    if not isinstance(c, calibrant.CanonicalBinning | calibrant.GaussianProcessCalibration)
-]
+NOT_EXPORTED = (calibrant.CanonicalBinning, calibrant.GaussianProcessCalibration)
+"""Classes that the operations of programs cannot express, at least with default parameters."""
+
+EXPORTED = [c for c in [*ALL, *COMPOSED] if not isinstance(c, NOT_EXPORTED)]
 MEAN_PROCESSES = [
     calibrant.GaussianProcessCalibration(n_samples=0),
     calibrant.GaussianProcessCalibration(n_samples=0, monotone=True),

@@ -14,6 +14,7 @@ from calibrant.exceptions import ConvergenceWarning
 from calibrant.selection.methods import METHODS as NAMED
 from exported import (
     EXPORTED,
+    NOT_EXPORTED,
     fitted,
     run_javascript,
     run_onnx,
@@ -54,7 +55,7 @@ QUICK = {
 }
 """What stands for methods that search longer, where there are a hundred classes or more."""
 
-METHODS = [name for name in NAMED if name not in ("canonical", "gp")]
+METHODS = [name for name, method in NAMED.items() if not isinstance(method.make(), NOT_EXPORTED)]
 HUNDRED, THOUSAND = 100, 1000
 SMALL_ONLY = ["matrix", "dirichlet", "structured-matrix", "cross-fitted", "auto", "isotonic-steps"]
 SMALL_ONLY += [name for name, method in NAMED.items() if method.is_binary]

@@ -185,8 +185,8 @@ def test_unknown_names_are_rejected_with_those_that_are_known(data):
     message = r"Unknown method 'magic'. Valid names are auto, identity"
     with pytest.raises(ValueError, match=message):
         compare(data.val_labels, data.val_proba, methods=["magic"])
-    with pytest.raises(ValueError, match=r"Unknown metric 'gini'. Valid names are log_loss"):
-        compare(data.val_labels, data.val_proba, metrics=["gini"])
+    with pytest.raises(ValueError, match=r"Unknown metric 'xyz'. Valid names are log_loss"):
+        compare(data.val_labels, data.val_proba, metrics=["xyz"])
     with pytest.raises(ValueError, match="y_true must be a dict with the same names"):
         compare(data.val_labels, {"a": data.val_proba})
 

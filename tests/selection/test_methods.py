@@ -45,7 +45,7 @@ def test_a_notion_lifts_a_method_of_one_claim():
     lifted = calibrant.method("histogram", notion="top-label")
     assert repr(lifted) == "MulticlassToBinary(calibrator=HistogramBinning())"
     assert calibrant.method("platt", notion="class-wise").normalize
-    with pytest.raises(ValueError, match=r"platt, beta, .* but vector calibrates the whole vector"):
+    with pytest.raises(ValueError, match=r"platt, .* but vector calibrates the whole vector"):
         calibrant.method("vector", notion="top-label")
 
 
