@@ -18,6 +18,7 @@ import scipy
 from calibrant._data.sample import Sample
 from calibrant._kernels.blocks import READ_BLOCK
 from calibrant._optim.fast_temperature import loss_sums_at
+from calibrant._optim.temperature import subsample_optimum
 from calibrant._typing import FloatArray
 
 KNOTS = np.linspace(-4.0, 4.0, 33)
@@ -81,23 +82,29 @@ def _log_likelihood(
     """Return the log-likelihood as a function of log T, in the region of the posterior mass.
 
     The likelihood has one maximum, because the log-loss is convex in 1/T. A knot is therefore
-    useless if it lies beyond another knot at which the posterior is negligible. Knots are added in
-    four passes, each of which halves the distance between knots. For many rows, 11 of 33 knots are
-    enough.
+    useless if it lies beyond another knot at which the posterior is negligible. The search starts
+    with the four knots around the optimum of a subsample. While the posterior is not negligible at
+    the first or the last knot, the next pass adds as many knots on this side.
     """
+    n_knots = len(KNOTS)
+    middle = int(np.searchsorted(KNOTS, -subsample_optimum(sample)[0]))
+    first, last = max(middle - 2, 0), min(middle + 1, n_knots - 1)
     values: dict[int, FloatArray] = {}
-    first, last = 0, len(KNOTS) - 1
-    for step in (8, 4, 2, 1):
-        new = [k for k in range(first, last + 1, step) if k not in values]
+    while True:
+        new = [k for k in range(first, last + 1) if k not in values]
         values.update(zip(new, _derivatives_at(sample, KNOTS[new]), strict=True))
-        knots = np.array(sorted(k for k in values if first <= k <= last))
-        log_mass = np.array([values[k][0] for k in knots]) + log_prior(KNOTS[knots])
+        log_mass = np.array([values[k][0] for k in range(first, last + 1)])
+        log_mass += log_prior(KNOTS[first : last + 1])
         # Compare the difference, because 1e20 - 40 equals 1e20 in floating-point arithmetic.
-        relevant = np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
-        # The maximum is between the neighbors of the best knot, so keep both neighbors.
-        first = int(knots[max(relevant[0] - 1, 0)])
-        last = int(knots[min(relevant[-1] + 1, len(knots) - 1)])
-    knots = np.array(sorted(k for k in values if first <= k <= last))
+        relevant = first + np.flatnonzero(log_mass - log_mass.max() > -_NEGLIGIBLE)
+        n_new = last + 1 - first
+        more_first = max(first - n_new, 0) if relevant[0] == first else first
+        more_last = min(last + n_new, n_knots - 1) if relevant[-1] == last else last
+        if (more_first, more_last) == (first, last):
+            break
+        first, last = more_first, more_last
+    # The maximum is between the neighbors of the best knot, so keep both neighbors.
+    knots = range(max(relevant[0] - 1, first), min(relevant[-1] + 1, last) + 1)
     return scipy.interpolate.BPoly.from_derivatives(KNOTS[knots], [values[k] for k in knots])
 
 

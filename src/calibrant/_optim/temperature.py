@@ -62,12 +62,18 @@ def _approach(loss: TemperatureLoss, prior_scale: float | None) -> SearchResult:
     """Find a point close to the optimum by passes in single precision over all rows."""
     if loss.sample.shape[0] < _WARM_FROM:
         return minimize_scalar(partial(loss, is_rough=True, n_powers=4), 0.0, _ROUGH_ERROR)
-    limit = _CHUNK_LIMIT if loss.sample.n_chunks > 1 else np.inf
-    total, start, bend = loss.sample.sum_chunks(partial(_start_sums, prior_scale, limit)).tolist()
-    if not total > 0:
-        start, bend, total = 0.0, 0.0, 1.0
-    rough = partial(loss, is_rough=True, bend=bend / total)
-    return minimize_scalar(rough, start / total, _ROUGH_ERROR)
+    start, bend = subsample_optimum(loss.sample, prior_scale)
+    return minimize_scalar(partial(loss, is_rough=True, bend=bend), start, _ROUGH_ERROR)
+
+
+def subsample_optimum(sample: Sample, prior_scale: float | None = None) -> tuple[float, float]:
+    """Return the mean over chunks of the optimal log beta for evenly spaced rows of a chunk.
+
+    The second number is the ratio of the third to the second derivative at this optimum.
+    """
+    limit = _CHUNK_LIMIT if sample.n_chunks > 1 else np.inf
+    total, start, bend = sample.sum_chunks(partial(_start_sums, prior_scale, limit)).tolist()
+    return (start / total, bend / total) if total > 0 else (0.0, 0.0)
 
 
 def _start_sums(prior_scale: float | None, limit: float, chunk: ArraySample) -> FloatArray:
