@@ -81,17 +81,22 @@ def format_gap(value: float, low: float, high: float) -> str:
 def format_percent(share: float) -> str:
     """Format a share as a percentage with three significant digits.
 
-    A share close to 100% has more digits.
+    A number that fewer digits represent exactly, such as the level 95%, has fewer digits. A share
+    close to 100% has more digits.
 
     Examples
     --------
-    >>> [format_percent(share) for share in (0.95, 0.98912, 0.00051, 0.9999)]
-    ['95%', '98.9%', '0.051%', '99.99%']
+    >>> [format_percent(share) for share in (0.95, 0.87004, 0.00051, 0.9999)]
+    ['95%', '87.0%', '0.051%', '99.99%']
     """
     if abs(share) < _SMALLEST:
         return "0%"
-    text = f"{100.0 * share:.{_DIGITS}g}"
-    return f"{100.0 * share:.{2 * _DIGITS}g}%" if text == "100" else f"{text}%"
+    percent = 100.0 * share
+    text = f"{percent:.{_DIGITS}g}"
+    if text == "100":
+        return f"{percent:.{2 * _DIGITS}g}%"
+    is_exact = abs(float(text) - percent) < _SMALLEST
+    return f"{text if is_exact else f'{percent:#.{_DIGITS}g}'.rstrip('.')}%"
 
 
 def format_p_value(value: float) -> str:
