@@ -54,13 +54,9 @@ class AutoCalibration(Calibrator):
     more calibration rows, for two classes as well as for a thousand classes. The result is a
     weighted average of the calibrated probabilities.
 
-    First, the identity and the averaged temperature are combined in proportion to their out-of-fold
-    likelihoods. The weights of this combination and of the other calibrators then maximize a
-    penalized out-of-fold log-likelihood. The penalty is one standard error of the gain over the
-    combination. Two pseudo-observations favor the combination. With at least 300 rows, the ensemble
-    has one more member. This member averages the calibrators that do not calibrate the confidence
-    themselves, and calibrates the confidence of the average by a spline. The weight of this member
-    is found in the same way.
+    The weights maximize the out-of-fold log-likelihood, minus one standard error of the gain over
+    the uncalibrated scores and their averaged temperature. From 300 rows on, one more member
+    calibrates the confidence of the average with a spline.
 
     Parameters
     ----------
@@ -118,7 +114,7 @@ class AutoCalibration(Calibrator):
     Member j, fitted without the fold of row i, predicts the probability :math:`P_{ij}` for the true
     class of row i. Let :math:`c_i` be the weight of row i. Member 0 is the combination of the
     identity and `BayesianTemperatureScaling`. The share of each of these two calibrators is
-    proportional to :math:`\exp(L - S \min(1, n / K))`. Here, L is the total log-likelihood of the
+    proportional to :math:`\exp(L - S \min(1, 2 n / K))`. Here, L is the total log-likelihood of the
     calibrator, and S is the standard error of its total gain over the identity. The weights
     maximize
 
@@ -126,17 +122,17 @@ class AutoCalibration(Calibrator):
         g_i = \log \frac{(P w)_i}{P_{i0}}.
 
     The first term is stacking with the log-loss (Wolpert 1992; Breiman 1996; van der Laan, Polley &
-    Hubbard 2007). The second term is a Dirichlet prior. This prior keeps some weight on members
-    with few parameters, which limits the log-loss of a row with an unexpected label. The third term
-    is sample variance penalization (Maurer & Pontil 2009). The problem is concave if all
-    :math:`c_i \ge 1`.
+    Hubbard 2007). The second term is a Dirichlet prior, which corresponds to two
+    pseudo-observations. This prior keeps some weight on members with few parameters, which limits
+    the log-loss of a row with an unexpected label. The third term is sample variance penalization
+    (Maurer & Pontil 2009). The problem is concave if all :math:`c_i \ge 1`.
 
-    An average of calibrated probabilities is not calibrated, so the weights are computed twice. The
-    first weights v are computed for the members that do not calibrate the confidence. A spline h
-    (`SplineCalibration`) of the confidence of the average :math:`\sum_j v_j\, g_j(p)` is fitted to
-    its out-of-fold predictions. The probabilities of the other classes are rescaled. The corrected
-    average has out-of-fold likelihoods from splines that are fitted to the other folds. These
-    likelihoods are one more column of P. The result is
+    An average of calibrated probabilities is not calibrated. From 300 rows on, the weights are
+    therefore computed twice. The first weights v are computed for the members that do not calibrate
+    the confidence. A spline h (`SplineCalibration`) of the confidence of the average
+    :math:`\sum_j v_j\, g_j(p)` is fitted to its out-of-fold predictions. The probabilities of the
+    other classes are rescaled. The corrected average has out-of-fold likelihoods from splines that
+    are fitted to the other folds. These likelihoods are one more column of P. The result is
     :math:`\sum_j w_j\, g_j(p) + w_h\, h(\sum_j v_j\, g_j(p))` with the second weights w.
 
     The default candidates are `BayesianTemperatureScaling`, `StructuredScaling` ("vector"), and

@@ -34,6 +34,12 @@ row with a surprising label costs little.
 STANDARD_ERRORS = 1.0
 """Number of standard errors that are subtracted from a total gain."""
 
+_ROWS_PER_CLASS = 0.5
+"""With fewer rows per class, only a part of a standard error is subtracted from the gain of the
+averaged temperature. The value was chosen on simulated calibrated scores with 30 rows, where a
+smaller value increased the log-loss more often.
+"""
+
 _SMOOTHING = (1e-1, 1e-3, 1e-5, 1e-7)
 """Numbers added in quadrature to the standard error, in nats. The standard error has a kink where
 all weight is on the trusted members. Newton steps would stall at the kink, so the smoothing
@@ -73,16 +79,16 @@ def trusted_shares(rows: OutOfFold) -> FloatArray:
     """Return the shares of the trusted members in their average.
 
     The shares are proportional to the exponential of the out-of-fold log-likelihood, minus one
-    standard error of the gain over the identity. With fewer rows than classes, only the fraction n
-    / K of a standard error is subtracted. With a full standard error, the share of the temperature
-    would be too small. A few rows cannot show a significant gain over the identity, although each
-    row determines the temperature well.
+    standard error of the gain over the identity. With fewer rows than half of the classes, only the
+    fraction 2 n / K of a standard error is subtracted. With a full standard error, the share of the
+    temperature would be too small. A few rows cannot show a significant gain over the identity,
+    although each row determines the temperature well.
     """
     logs = np.log(rows.likelihood[:, rows.is_trusted])
     gain = logs - logs[:, :1]
     total = float(rows.weight.sum())
     deviation = gain - rows.weight @ gain / total
-    n_errors = STANDARD_ERRORS * min(1.0, total / rows.n_classes)
+    n_errors = STANDARD_ERRORS * min(1.0, total / (_ROWS_PER_CLASS * rows.n_classes))
     evidence = rows.weight @ gain - n_errors * np.sqrt(rows.weight @ deviation**2)
     shares: FloatArray = softmax_in_place(evidence[None, :])[0]
     return shares
