@@ -66,10 +66,11 @@ def table(measured: dict[str, Any], seeds: list[int]) -> str:
     for name, values in measured.items():
         cells = " | ".join(f"{loss:.3f} ({gap:+.3f})" for loss, gap in values)
         lines.append(f"| `{name}` | {cells} |")
+    n_best = sum(values[:, 0].argmin() == 1 for values in measured.values())
     note = (
-        "The table shows the test log-loss on scikit-learn's digits, averaged over "
-        f"{len(seeds)} random splits into halves (lower is better). Values in "
-        "parentheses are mean confidence minus accuracy (0 is best)."
+        f"`CalibratedClassifier` has the lowest test log-loss for {n_best} of {len(measured)} "
+        f"classifiers (scikit-learn's digits, mean over {len(seeds)} random splits into halves, "
+        "lower is better). Values in parentheses are mean confidence minus accuracy (0 is best)."
     )
     return "\n".join([*lines, "", note])
 

@@ -224,7 +224,7 @@ def _():
     close(brier_score_loss(outcome, s), metrics.brier_score(outcome, s) / 2)
 
 
-@row("scikit-learn", "`brier_score_loss(y, P)`, more classes")
+@row("scikit-learn", "`brier_score_loss(y, P)`, more than two classes")
 def _():
     needs_sklearn(1, 7)
     from sklearn.metrics import brier_score_loss
@@ -269,7 +269,7 @@ def _():
     close(LogisticCalibration().fit(s, outcome).transform(s), ours, 1e-5)
 
 
-@row("netcal", "`LogisticCalibration`, more classes")
+@row("netcal", "`LogisticCalibration`, more than two classes")
 def _():
     from netcal.scaling import LogisticCalibration
 
@@ -284,7 +284,7 @@ def _():
     close(Theirs().fit(inner, outcome).transform(inner), ours, 1e-3)
 
 
-@row("netcal", "`BetaCalibration`, more classes")
+@row("netcal", "`BetaCalibration`, more than two classes")
 def _():
     from netcal.scaling import BetaCalibration as Theirs
 
@@ -649,7 +649,7 @@ def _(wine):
     close(theirs, VennAbers().fit(scores, label).predict_proba(new))
 
 
-@row("mapie", "`VennAbersCalibrator`, more classes")
+@row("mapie", "`VennAbersCalibrator`, more than two classes")
 def _(wine):
     theirs, (scores, new), label = _venn_abers(wine, None)
     ours = method("venn-abers", notion="class-wise").fit(scores, label)

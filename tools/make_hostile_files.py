@@ -35,9 +35,10 @@ NAMES = ("cat", "dog", "owl")
 HEADER = "p_cat,p_dog,p_owl,y"
 FUZZED = """## Files with random changes
 
-`tools/fuzz_files.py` changes 20,000 valid files at random: bytes of all files, and values of JSON
-documents. A reader must accept a file or reject it as bad input. The last column counts other
-exceptions, crashes, and files that take more than 4 GB of memory or 30 seconds.
+`tools/fuzz_files.py` makes random changes to 20,000 valid files. The script changes bytes of
+all files, and values of JSON documents. A reader must accept each changed file or reject the
+file as bad input. The last column counts other exceptions, crashes, and files that take more
+than 4 GB of memory or 30 seconds.
 
 | file | inputs | accepted | rejected | failed |
 | --- | --- | --- | --- | --- |

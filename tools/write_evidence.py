@@ -41,8 +41,8 @@ class Page:
         links = ", ".join(f"[{name}](data/{name})" for name in files)
         pages = " and ".join(f"`benchmarks/records/{record}.md`" for record in self.records)
         return (
-            f"## Data\n\nAll tables are available as CSV files: {links}. The results are recorded "
-            f"in {pages}.\n"
+            f"## Data\n\nDownload all tables as CSV files: {links}. See {pages} for the full "
+            f"results.\n"
         )
 
 

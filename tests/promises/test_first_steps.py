@@ -89,7 +89,7 @@ def test_columns_that_are_not_in_the_order_of_the_sorted_labels_raise_an_error(l
         evaluate(shuffled, proba)  # no order agrees with these
 
 
-def test_a_decomposition_names_the_classes(levels):
+def test_a_score_decomposition_shows_class_names(levels):
     labels, proba = levels
     result = score_decomposition(labels, proba, classes=NAMES, rng=0)
     assert "class high" in str(result)
