@@ -81,8 +81,8 @@ def bootstrap_interval(
         ``guarantee`` is "asymptotic", or "finite-sample" for the accuracy without groups.
         ``guarantee`` is "heuristic" if the resamples have a bias of more than a quarter of their
         standard deviation, or if there are fewer than 30 groups. ``guarantee`` is also "heuristic"
-        if a few rows contribute most of the variance of a log-loss or Brier score, or if all rows
-        have the same value. ``note`` explains the last two cases.
+        if all rows have the same value, or if a few rows contribute most of the variance of a
+        score. ``note`` explains the last two cases.
 
     See Also
     --------
