@@ -256,7 +256,7 @@ def _widened_ends(
 def _spread_note(losses: FloatArray | None, error: float) -> str:
     """Explain why the interval may be too short, or return an empty string."""
     if error == 0:
-        return "all rows have the same value, so its variation cannot be estimated"
+        return "all rows have the same value, so the variation cannot be estimated"
     if losses is None:
         return ""
     spread = np.sort((losses - losses.mean()) ** 2)[::-1]

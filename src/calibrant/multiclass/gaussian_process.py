@@ -297,7 +297,7 @@ class GaussianProcessCalibration(BaseCalibrator):
 
     def _description(self) -> str:
         return (
-            "A latent Gaussian process transforms the scores. Its kernel has variance "
+            "A latent Gaussian process transforms the scores. The kernel has variance "
             f"{format_number(self.kernel_variance_)}, length scale "
             f"{format_number(self.lengthscale_)} and noise {format_number(self.noise_)}, with "
             f"{len(self.inducing_inputs_)} inducing points."
