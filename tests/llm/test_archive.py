@@ -51,7 +51,7 @@ def test_member_that_is_larger_than_promised(tmp_path):
     path = tmp_path / "log.eval"
     contents = {"header.json": header(), "samples/1_epoch_1.json": b'{"id": 1}' * 1000}
     path.write_bytes(zstd_archive(contents, promised={"samples/1_epoch_1.json": 9}))
-    refused(path, "differs from the size that the archive declares")
+    refused(path, "does not have the 9 bytes that the archive declares")
 
 
 def test_damaged_archives(tmp_path):

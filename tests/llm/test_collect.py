@@ -17,8 +17,8 @@ def test_several_right_options_keep_the_best_one():
     assert run.labels.tolist() == [2, 0]
     assert run.correct.tolist() == [False, True]
     assert run.skipped == {
-        "several right options (used)": 1,
-        "no right option among the options": 1,
+        "several correct options (used)": 1,
+        "no correct option among the options": 1,
         "all options impossible": 1,
     }
 

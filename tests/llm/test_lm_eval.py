@@ -57,7 +57,7 @@ def test_question_without_a_right_option_is_counted(tmp_path):
     lines = [lm_eval_line(0, [-1, -2], -100), lm_eval_line(1, [-1, -2], 1)]
     run = llm.read(write_lines(tmp_path / NAME, lines))["arc"]
     assert len(run) == 1
-    assert run.skipped == {"no right option among the options": 1}
+    assert run.skipped == {"no correct option among the options": 1}
 
 
 def test_options_in_the_context_are_read_by_their_accuracy(tmp_path):

@@ -228,7 +228,9 @@ def test_a_float_cv_is_the_fraction_of_the_rows_for_the_calibrator(features):
 def test_folds_of_one_row_are_rejected_for_ensembles(features):
     X, y = features
     model = CalibratedClassifier(NeverFitted(), "platt", cv=LeaveOneOut(), ensemble=True)
-    with pytest.raises(ValueError, match=r"A fold has only one row.*Or pass ensemble=False"):
+    with pytest.raises(
+        ValueError, match=r"A fold has only one row.*or pass ensemble=False to fit one calibrator"
+    ):
         model.fit(X, y)
 
 

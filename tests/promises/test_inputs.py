@@ -197,7 +197,7 @@ def test_an_array_is_rejected_if_the_model_was_fitted_on_reordered_columns(data)
         (Identity(classes=LEVELS), moved(p, LEVELS), LEVELS[y]),
     ):
         model.fit(frame, labels)
-        with pytest.raises(ValueError, match="had another order than classes_"):
+        with pytest.raises(ValueError, match="were not in the order of classes_"):
             model.predict_proba(frame.to_numpy())
         again = pandas.DataFrame(frame.to_numpy(), columns=frame.columns)
         np.testing.assert_array_equal(model.predict_proba(again), p)

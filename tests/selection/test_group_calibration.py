@@ -79,7 +79,7 @@ def test_effects_of_several_columns_are_added_and_columns_are_matched_by_name(rn
     assert model.groups_["age"].tolist() == ["0", "1", "2"]
     swapped = frame[["age", "site"]].assign(other=1)
     np.testing.assert_array_equal(model.predict_proba(softmax(u), by=swapped), proba)
-    with pytest.raises(ValueError, match="has no column 'site'"):
+    with pytest.raises(ValueError, match="column 'site' is missing"):
         model.predict_proba(softmax(u), by=frame[["age"]].assign(other=1))
 
 

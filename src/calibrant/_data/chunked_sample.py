@@ -165,7 +165,7 @@ class _CheckedSource:
         counts = _Counts(*self.add_up(partial(_count_chunk, self.reader, places)))
         if not counts.class_weights.sum() > 0:
             raise ValueError(
-                "All sample weights are zero. At least one row needs a positive weight."
+                "All sample weights are zero. Pass a positive weight for at least one row."
             )
         # Issue only the first warning of all chunks. Later passes issue no warnings.
         for note in counts.notes[:1]:

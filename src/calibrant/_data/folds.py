@@ -54,7 +54,8 @@ def check_groups(groups: Any, n_samples: int) -> IntArray | None:
     codes: IntArray = np.unique(names, return_inverse=True)[1]
     if codes.max() < 1:
         raise ValueError(
-            "groups has only one distinct value, but cross-validation needs at least two groups."
+            "groups has only one distinct value, but cross-validation needs at least two groups. "
+            "Pass groups=None if the rows are independent."
         )
     return codes
 

@@ -1,4 +1,4 @@
-"""Frequently used loops in NumPy. Tests compare the compiled versions with these functions."""
+"""NumPy versions of frequently used loops. Tests compare them with the compiled versions."""
 
 from __future__ import annotations
 

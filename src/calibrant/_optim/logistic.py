@@ -36,9 +36,10 @@ _DETERMINED = 1e-8
 _SHRINKAGE = 0.7
 
 
-# From _WARM_FROM rows on, the start is the optimum of every _WARM_ROWS-th row, if these rows have
-# at least _WARM_OUTCOMES rows of each outcome. If all rows meet this condition, a search in single
-# precision then improves the start. Both searches end at _WARM_DECREMENT.
+# With at least _WARM_FROM rows, the start is the optimum of a subsample (every _WARM_ROWS-th row),
+# if the subsample has about _WARM_OUTCOMES rows of each outcome. If all rows have this many rows of
+# each outcome, a search in single precision then improves the start. Both searches end at
+# _WARM_DECREMENT.
 _WARM_FROM, _WARM_ROWS, _WARM_OUTCOMES, _WARM_DECREMENT = 5_000, 16, 20.0, 1e-7
 # A full Newton step is accepted without a pass for the loss if the slope along the step has almost
 # vanished at the end. The slope at the end must be negative, or at most this share of the slope at

@@ -92,9 +92,8 @@ def interpolate_slope(point: Point, before: Point | None) -> list[float]:
     if before is None:
         return terms
     distance, order = before.t - point.t, len(terms)
-    # The remainder after the first terms is x^order q(x). The coefficients of q at ``before``
-    # follow one by one from the coefficients of the product, in which x^order has binomial
-    # coefficients.
+    # The remainder after the first terms is x^order q(x). Expand the remainder at ``before``, where
+    # x^order has binomial coefficients, and divide the series by x^order to get q.
     first = _shifted([*terms, 0.0], distance)
     power = [comb(order, k) * distance ** (order - k) for k in range(len(before.slopes))]
     quotient: list[float] = []

@@ -169,7 +169,9 @@ def check_weight(
             "and not negative."
         )
     if not weight.any():
-        raise ValueError("All sample weights are zero. At least one row needs a positive weight.")
+        raise ValueError(
+            "All sample weights are zero. Pass a positive weight for at least one row."
+        )
     return _without_negligible(weight, first_row)
 
 

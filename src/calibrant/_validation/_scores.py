@@ -5,8 +5,8 @@ describes the probable cause and the fix.
 
 Rows of probabilities must sum to one up to the round-off of their type (1e-6 in float64, 1e-3 in
 float32, 1e-2 in float16). If values were rounded, rows are divided by their sum, with a warning.
-The sum of values with d decimals may differ from one by up to K / 2 units of the last decimal, but
-at most by 0.05. The sum of 16-bit values may differ by 0.01.
+The tolerance of K values with d decimals is K / 2 units of the last decimal, but at most 0.05. The
+tolerance of 16-bit values is 0.01.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def look_like_proba(scores: FloatArray) -> bool:
 
 
 def diagnose(array: FloatArray, hints: ScoreHints) -> str | None:
-    """Describe what invalid probabilities seem to be, with a fix, or return None if unclear."""
+    """Return the likely type of invalid probabilities and a fix, or None if the type is unclear."""
     first_rows = np.asarray(array[:SOME_ROWS], dtype=np.float64)
     if np.isnan(first_rows).any() or np.isposinf(first_rows).any():
         return None

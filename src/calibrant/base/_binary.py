@@ -157,7 +157,7 @@ class BaseBinaryCalibrator(Calibrator):
             f"{a:g} becomes {format_number(b)}" for a, b in zip(scores, values, strict=True)
         )
 
-    # The interface to `MulticlassToBinary`. Scores of claims are probabilities.
+    # `MulticlassToBinary` calls the following methods. The scores of claims are probabilities.
 
     @classmethod
     def _fit_claims(cls, calibrators: Sequence[Self], claims: Sequence[Claim]) -> None:

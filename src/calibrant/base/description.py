@@ -51,10 +51,10 @@ def describe_fit(training: TrainingSummary | None) -> str:
     before, after = (format_number(loss, digits=digits) for loss in losses)
     change = f"changed from {before} to {after}.{caveat}"
     if before == after:
-        change = f"is {format_number(training.log_loss_after)} before and after."
+        change = f"is {format_number(training.log_loss_after)} before and after calibration."
     return (
         f"Fitted on {training.n_samples:,.6g} rows of {n_seen} of {training.n_classes} classes. "
-        f"Their log-loss {change}"
+        f"The log-loss of these rows {change}"
     )
 
 

@@ -106,7 +106,7 @@ def _check_names(reordered: Sequence[Any] | None, classes: AnyArray, X: ScoresLi
     if reordered is not None and len(np.shape(X)) == 2 and column_names(X) is None:
         raise ValueError(
             "X has no column names, and the columns of the data frame in fit "
-            f"({shortened(reordered)}) had another order than classes_ ({shortened(classes)}). "
+            f"({shortened(reordered)}) were not in the order of classes_ ({shortened(classes)}). "
             "Pass pandas.DataFrame(X, columns=[...]) with the names of the columns."
         )
 

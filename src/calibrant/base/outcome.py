@@ -13,7 +13,7 @@ from calibrant.exceptions import ConvergenceWarning
 
 REMEDIES = {
     Outcome.ITERATION_LIMIT: "Fit on more rows, or use a method with fewer parameters.",
-    Outcome.STALLED: "Check for extreme scores, such as logits of 1e6 and more.",
+    Outcome.STALLED: "Check for extreme scores, such as logits of 1e6 or more.",
     Outcome.SEPARABLE: "Fit on more rows, or use StructuredScaling().",
     Outcome.UNINFORMATIVE: "Check that the columns and the labels are in the same order.",
     Outcome.MISSING_CLASS: "Add rows of that class, or use StructuredScaling().",

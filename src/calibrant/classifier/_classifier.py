@@ -162,8 +162,8 @@ class CalibratedClassifier(
     fitted to averages of two and of four clones. With more than five folds, each fold is left out
     together with each of the next two folds, and therefore four times. If a splitter holds out rows
     repeatedly, its clones and a fit on all rows have equal weights. If there are fewer than five
-    folds, or if a splitter holds out rows only once and does not partition the rows, one fit on all
-    rows predicts.
+    folds, one fit on all rows predicts. One fit also predicts if a splitter holds out rows only
+    once and does not partition the rows.
 
     Calibrators that were fitted on out-of-fold scores have no guarantee. For a guarantee, pass a
     frozen estimator and rows that it was not trained on.
@@ -419,8 +419,8 @@ class CalibratedClassifier(
         if has_calibrators and min(len(test) for _, test in splits) < 2:
             raise ValueError(
                 "A fold has only one row, but with ensemble=True a calibrator is fitted on each "
-                "fold. Pass fewer folds (cv=5). Or pass ensemble=False, which fits one calibrator "
-                "on the scores of all folds."
+                "fold. Pass fewer folds (cv=5), or pass ensemble=False to fit one calibrator on "
+                "the scores of all folds."
             )
         return splits
 
@@ -534,13 +534,13 @@ class CalibratedClassifier(
         name, n_fits = type(self.estimator).__name__, len(self.estimators_)
         if self._is_frozen:
             name = type(self.estimator.estimator).__name__
-            return f"The fitted {name} predicts. One calibrator corrects its scores."
+            return f"The fitted {name} predicts, and one calibrator corrects its scores."
         if n_fits == 1:
-            return f"One {name} predicts. Its calibrator was fitted on out-of-fold scores."
+            return f"One {name} predicts. The calibrator was fitted on out-of-fold scores."
         if len(self.calibrators_) > 1:
             return (
                 f"The predictions are the average of {n_fits} pairs. Each pair is a {name} and a "
-                "calibrator that was fitted on the held-out rows of its classifier."
+                "calibrator that was fitted on held-out rows of this classifier."
             )
         return (
             f"The predictions are the weighted average of {n_fits} fits of {name}. The calibrator "

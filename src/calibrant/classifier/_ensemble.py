@@ -258,9 +258,9 @@ def find_size_correction(
 
     The calibrator was fitted on averages of a few clones, but more clones predict. A larger average
     is more accurate and less confident, so it needs a lower temperature. The logarithm of this
-    temperature is close to linear in the standard deviation of an average, which is proportional to
-    the root of the sum of its squared weights. Averages of two and of all held-out clones determine
-    the line.
+    temperature is close to linear in the standard deviation of an average. The standard deviation
+    is proportional to the root of the sum of the squared weights. Averages of two and of all
+    held-out clones determine the line.
     """
     pair_deviation, deviation = np.sqrt(0.5), np.sqrt(scores.inverse_clones)
     if deviation >= pair_deviation:

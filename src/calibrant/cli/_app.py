@@ -177,8 +177,8 @@ def fit(
     by: FitBy = None,
 ) -> None:
     """Fit a calibrator to scores and labels, and save it. Use rows that the classifier was not
-    trained on. Scores larger than 256 MB are read in blocks, several times. For the methods gp and
-    canonical, all rows are loaded, and large scores are copied to a temporary file.
+    trained on. Scores larger than 256 MB are read in blocks, several times. All rows are
+    loaded if the method is gp or canonical. Large scores are then copied to a temporary file.
     """
     from calibrant.cli._commands import fit_file, make_calibrator
     from calibrant.cli._existing import check_output
@@ -316,8 +316,8 @@ def report(
 ) -> None:
     """Write a report about the effect of calibration. The report contains measures with confidence
     intervals, charts, tests, a guarantee, a glossary, and code that reproduces the figures. Scores
-    larger than 256 MB are read in blocks, several times. Weighted rows, and rows for gp and
-    canonical, are loaded.
+    larger than 256 MB are read in blocks, several times. All rows are loaded if they have weights,
+    or if the method is gp or canonical.
     """
     from calibrant.cli import _reports as reports
     from calibrant.cli._commands import make_calibrator, scores_of

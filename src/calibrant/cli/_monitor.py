@@ -62,9 +62,7 @@ When = Annotated[
 ]
 Again = Annotated[
     bool,
-    typer.Option(
-        "--again", help="Accept rows that were added before, and names of earlier updates."
-    ),
+    typer.Option("--again", help="Accept rows and names of updates that were added before."),
 ]
 Force = Annotated[
     bool,
@@ -104,9 +102,9 @@ def start(
     horizon: Horizon = 1_000_000,
     force: Force = False,
 ) -> None:
-    """Start monitoring a model. Updates reuse the classes, columns and options of the reference
-    file, which are stored in the state file. The command checks the calibration of the reference
-    file, but does not add the rows of the reference file to the monitor.
+    """Start monitoring a model. The state file stores the classes, columns and options of the
+    reference file, and updates reuse these settings. The command checks the calibration of the
+    reference file, but does not add the rows of the reference file to the monitor.
     """
     from calibrant.cli._files import open_file
     from calibrant.cli._monitor_state import remember_options

@@ -85,13 +85,14 @@ def recall_options(
     kinds = {name: type(getattr(data, name)) for name in _REMEMBERED}
     if not isinstance(options, dict) or not set(options) <= set(kinds):
         raise ValueError(
-            "'options' in the metadata of the state must be the options of monitor start"
+            "'options' in the metadata of the state must be the options of monitor start. Run "
+            "calibrant monitor start again."
         )
     for name, value in options.items():
         if not isinstance(value, str | bool):
             raise ValueError(
                 "'options' in the metadata of the state must be strings or booleans, got "
-                f"{reprlib.repr(value)} for {name!r}"
+                f"{reprlib.repr(value)} for {name!r}. Run calibrant monitor start again."
             )
     has_scores = any(getattr(data, kind) for kind in KINDS)
     used = {
@@ -109,7 +110,7 @@ def scores_of(monitor: CalibrationMonitor) -> ModelScores:
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
         raise ValueError(
             "'columns' in the metadata of the state must be a list of column names, got "
-            f"{reprlib.repr(columns)}"
+            f"{reprlib.repr(columns)}. Run calibrant monitor start again."
         )
     classes: Any = monitor.classes
     return ModelScores(classes, monitor.to_dict()["rule"]["inputs"], tuple(columns))
@@ -134,7 +135,8 @@ def note_file(monitor: CalibrationMonitor, when: str, digest: str, *, again: boo
     files = monitor.metadata.setdefault("files", [])
     if not isinstance(files, list) or not all(isinstance(entry, list) for entry in files):
         raise ValueError(
-            "'files' in the metadata of the state must be pairs of a name and a digest"
+            "'files' in the metadata of the state must be pairs of a name and a digest. Run "
+            "calibrant monitor start again."
         )
     names = {entry.when for entry in monitor.history}
     earlier = next((entry[0] for entry in files if digest in entry), None)

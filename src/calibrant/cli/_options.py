@@ -48,7 +48,7 @@ ApplyBy = Annotated[
     typer.Option(
         "--by",
         metavar="COLUMN",
-        help="Name of a group column in FILE, if its name in calibrant fit --by was different "
+        help="Group column in FILE, if the column had another name in calibrant fit --by "
         "(repeatable).",
     ),
 ]
@@ -350,7 +350,11 @@ class DecideArguments:
     ] = "confidence"
     batch: Annotated[
         bool,
-        typer.Option("--batch", help="Bound the error rate only on average over files like FILE."),
+        typer.Option(
+            "--batch",
+            help="Bound only the mean error rate over files like FILE by --risk. --delta is not "
+            "used.",
+        ),
     ] = False
     sets: Annotated[
         float | None,

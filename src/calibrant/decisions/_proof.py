@@ -1,8 +1,8 @@
 """Find how many of the most confident rows can be answered with few errors.
 
 A rank m is proved if the error rate of the m most confident rows is shown to be at most the risk.
-`_boundary` tests single ranks. This module reuses the error probability. After a rank is proved,
-later ranks may use the probability that the walk crosses only before these ranks.
+`_boundary` tests ranks one by one. This module also proves ranks above the boundary by closed
+testing, see the Notes of `count_proved`.
 """
 
 from __future__ import annotations

@@ -197,7 +197,10 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         check_option(self.small, "small", ("pool", "always"))
         as_seed(self.random_state)
         if self.randomize and self._kind != "aps":
-            raise ValueError('randomize=True needs score="aps", because "lac" has no random part.')
+            raise ValueError(
+                'randomize=True needs score="aps", because "lac" has no random part. Pass '
+                "randomize=False."
+            )
 
     def _groups(self, y: IntArray) -> list[_Group]:
         """Return the rows that determine the threshold of each class."""

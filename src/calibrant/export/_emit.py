@@ -207,7 +207,8 @@ def emit_inner(calibrator: Any, score: Value) -> Value:
     if function is None:
         raise TypeError(
             f"{type(calibrator).__name__} cannot be exported, because no function is registered "
-            "for this class. Register one with calibrant.export.register."
+            "for this class. Register a function with "
+            "calibrant.export.register."
         )
     return Value(score.build, function(score.build, calibrator, score.number))
 

@@ -328,8 +328,8 @@ OPS: dict[str, Op] = {
         _constant_width,
         ("values",),
     ),
-    # the entries of a in the columns whose numbers are in b
+    # in each row, the entries of a at the column indices in b
     "take": Op(lambda v, c: entries(v[0], _as_labels(v[1])), lambda w, c: w[1], n_args=2),
-    # a, with the entries in the columns whose numbers are in b replaced by c
+    # in each row, the entries of a, except that c replaces those at the column indices in b
     "put": Op(_put, _put_width, n_args=3),
 }

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant._kernels.blocks import row_blocks
 from calibrant._typing import AnyArray, FloatArray, ScoresLike
-from calibrant._validation import NEW_SCORE_HINTS, as_array, check_inputs, check_scores
+from calibrant._validation import NEW_SCORE_HINTS, as_array, check_inputs, check_scores, shortened
 from calibrant.export._ops import OPS, Constants, check_constants, label_count
 
 FORMAT = "calibrant-program"
@@ -330,7 +330,7 @@ def _check_classes(classes: Sequence[Label]) -> None:
     if len(classes) < 2:
         raise ValueError(f"a program needs at least two classes, got {len(classes)}")
     if len(set(classes)) != len(classes):
-        raise ValueError("classes must be distinct")
+        raise ValueError(f"classes must be distinct, got {shortened(classes, show=repr)}")
     for label in classes:
         str(label).encode()  # raises for text that is not valid Unicode
 

@@ -52,7 +52,7 @@ class _Query:
 def as_sql(
     program: Program, table: str, columns: Sequence[str], dialect: str, keep: Sequence[str]
 ) -> str:
-    """Return the text of a query."""
+    """Return a SQL query that computes the probabilities of a program."""
     if dialect not in DIALECTS:
         raise ValueError(unknown_name("dialect", dialect, DIALECTS))
     if len(columns) != program.n_classes or _repeated(columns):

@@ -7,9 +7,9 @@ r"""Distribution-free guarantees of binning calibrators and of decisions for new
 of outcomes 1 therefore bounds the true frequency, without any assumption on the distribution.
 
 All guarantees assume that new cases are drawn like the calibration rows and that these rows are
-independent of each other. They also assume that the model was neither trained nor selected on these
-rows. The library cannot check the last two assumptions. With duplicated rows, or a model that was
-trained on the rows, the bounds are too narrow.
+independent of each other. All guarantees also assume that the model was neither trained nor
+selected on these rows. The library cannot check the last two assumptions. With duplicated rows, or
+a model that was trained on the rows, the bounds are too narrow.
 
 References
 ----------

@@ -30,8 +30,8 @@ from calibrant.guarantees._results import (
 class BinnedClaim:
     """Fitted bins of a claim.
 
-    The fields are the name of the claim, the minimum number of rows per bin, the reported values,
-    and the numbers of rows and of positive outcomes.
+    The fields are the name of the claim and the minimum number of rows per bin. For each bin, there
+    are also the reported value and the numbers of rows and of positive outcomes.
     """
 
     name: str

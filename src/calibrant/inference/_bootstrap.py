@@ -81,8 +81,8 @@ def bootstrap_interval(
         ``guarantee`` is "asymptotic", or "finite-sample" for the accuracy without groups.
         ``guarantee`` is "heuristic" if the resamples have a bias of more than a quarter of their
         standard deviation, or if there are fewer than 30 groups. ``guarantee`` is also "heuristic"
-        if a few rows contribute most of the variance of a log-loss or Brier score, or if all rows
-        have the same value. ``note`` explains the last two cases.
+        if all rows have the same value, or if a few rows contribute most of the variance of a
+        score. ``note`` explains the last two cases.
 
     See Also
     --------
@@ -256,7 +256,7 @@ def _widened_ends(
 def _spread_note(losses: FloatArray | None, error: float) -> str:
     """Explain why the interval may be too short, or return an empty string."""
     if error == 0:
-        return "all rows have the same value, so its variation cannot be estimated"
+        return "all rows have the same value, so the variation cannot be estimated"
     if losses is None:
         return ""
     spread = np.sort((losses - losses.mean()) ** 2)[::-1]

@@ -42,8 +42,8 @@ outcomes, the chi-squared distribution is inaccurate."""
 class _Outcome(NamedTuple):
     """Statistic, p-value and guarantee of the test of one claim.
 
-    ``draw`` returns statistics of drawn outcomes. ``draw`` is set if counts are too small for the
-    limit distribution.
+    ``draw`` simulates outcomes and returns their statistics. ``draw`` is set only if
+    counts are too small for the limit distribution.
     """
 
     statistic: float
@@ -367,7 +367,7 @@ def _run(
 
 
 def _redrawn(outcome: _Outcome, n_claims: int, n_draws: int) -> _Outcome:
-    """Replace the p-value by a p-value from drawn outcomes if counts are small.
+    """Replace the p-value by a p-value from simulated outcomes if counts are small.
 
     A corrected p-value of 1 is kept, because draws would not change the decision.
     """

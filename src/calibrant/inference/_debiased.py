@@ -195,8 +195,8 @@ def _error_limits(claims: Claims, table: BinTable, level: float) -> _Limits:
     rows = float(claims.weight.sum()) * claims.n_quantities
     first, second = _mean_variance(claims, table), _pair_variance(claims, table)
     more_first, more_second = _hidden_variances(table, float(ndtri((1 + level) / 2)))
-    # The estimate of the first variance is too large by twice the second variance.
-    # `_standard_error` corrects for this excess, so the correction here must have the same excess.
+    # ``first`` is too large by about 2 * ``second``, and `_standard_error` subtracts this excess.
+    # The correction of ``first`` must therefore include the excess, 2 * ``more_second``.
     low, high = _square_interval(
         float(table.debiased_square.sum() / rows),
         first + more_first + 2 * more_second,

@@ -173,7 +173,7 @@ class Gain(AsText):
     def __str__(self) -> str:
         return (
             f"{self.numbers[0].upper()}{self.numbers[1:]}. The interval estimates "
-            f"{INTERVALS[self.interval]}. Its level is {self.guarantee}."
+            f"{INTERVALS[self.interval]}. The level of the interval is {self.guarantee}."
         )
 
 

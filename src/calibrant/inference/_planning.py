@@ -156,7 +156,7 @@ def rows_needed(
     if moments.shift == 0:
         raise ValueError(
             "All rows of y_prob are uniform, or contain only 0 and 1. A temperature does not "
-            "change such rows, so no test can detect it. Pass other probabilities."
+            "change such rows, so no test can detect a temperature. Pass other probabilities."
         )
     n_rows = max(1, int(np.ceil((root / moments.shift) ** 2)))
     return _result(rows, target, n_rows, power, alpha)

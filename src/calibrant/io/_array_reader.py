@@ -222,7 +222,7 @@ def _load(path: Path) -> Any:
     if not path.exists():
         raise FileNotFoundError(f"File {path} does not exist.")
     if not path.is_file():
-        raise ValueError(f"{path} is not a regular file.")
+        raise ValueError(f"{path} is not a regular file. Pass a file of arrays.")
     try:
         with path.open("rb") as file:
             is_archive = file.read(2) == b"PK"

@@ -131,7 +131,7 @@ class Writer:
         if name not in _NUMERIC:
             raise TypeError(f"{where} is an array of dtype {array.dtype}, which cannot be saved.")
         if where not in self.may_be_nan and array.dtype.kind == "f" and np.isnan(array).any():
-            raise ValueError(f"{where} contains NaN, so it cannot be saved. Fit it again.")
+            raise ValueError(f"{where} contains NaN, so it cannot be saved. Fit the model again.")
         # Keep the memory layout, which determines the order in which BLAS adds numbers. Another
         # order could change the last bit of a prediction.
         is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
@@ -152,7 +152,7 @@ def _notion_name(notion: Notion, where: str) -> str:
 
 def _float(value: float, where: str) -> Any:
     if math.isnan(value):
-        raise ValueError(f"{where} is NaN, so it cannot be saved. Fit it again.")
+        raise ValueError(f"{where} is NaN, so it cannot be saved. Fit the model again.")
     return value if math.isfinite(value) else {"float": "inf" if value > 0 else "-inf"}
 
 

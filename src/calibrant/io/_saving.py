@@ -74,8 +74,9 @@ def save(
     Notes
     -----
     The file contains the parameters, the fitted attributes and the labels of the columns. The file
-    also contains a schema version, the version of the library, and a summary of the training data
-    (number of rows, number of classes with rows, log-loss before and after calibration). Arrays are
+    also contains a schema version, the version of the library, and a summary of the training data.
+    The summary has the number of rows, the number of classes with rows, and the log-loss before and
+    after calibration. Arrays are
     stored bit by bit, so predictions of the loaded calibrator are identical.
 
     Examples

@@ -26,6 +26,9 @@ are compressed by more than the limit."""
 
 _CHUNK = 2**20
 
+_AGAIN = "Copy or download the file again."
+"""Fix for a damaged archive."""
+
 
 def is_archive(path: Path) -> bool:
     """Return whether a file begins like a zip archive."""
@@ -42,7 +45,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, ValueError, OSError) as error:
-            raise ValueError(f"{path} is not a readable zip archive: {error}.") from None
+            raise ValueError(f"{path} is not a readable zip archive: {error}. {_AGAIN}") from None
         for info in self._zip.infolist():
             self._check_member(info)
 
@@ -61,11 +64,14 @@ class Archive:
             )
         if info.file_size > MOST_BYTES:
             raise ValueError(
-                f"{self.path}: member {info.filename!r} declares {info.file_size:,} bytes, but at "
-                f"most {MOST_BYTES:,} are read."
+                f"Member {info.filename!r} of {self.path} declares {info.file_size:,} bytes, but "
+                f"at most {MOST_BYTES:,} bytes are read."
             )
         if info.flag_bits & 0x1:
-            raise ValueError(f"{self.path}: member {info.filename!r} is encrypted.")
+            raise ValueError(
+                f"Member {info.filename!r} of {self.path} is encrypted. Write the archive without "
+                "encryption."
+            )
 
     def names(self, folder: str = "") -> Iterator[str]:
         """Iterate over the names of the JSON members of a folder."""
@@ -83,13 +89,14 @@ class Archive:
         try:
             content = self._unzip(info) if info.compress_type == _ZSTD else self._inflate(info)
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
-            raise ValueError(f"{place} cannot be decompressed: {error}.") from None
+            raise ValueError(f"{place} cannot be decompressed: {error}. {_AGAIN}") from None
         if len(content) != info.file_size:
             raise ValueError(
-                f"The size of {place} differs from the size that the archive declares."
+                f"{place} does not have the {info.file_size:,} bytes that the archive declares. "
+                f"{_AGAIN}"
             )
         if zlib.crc32(content) != info.CRC:
-            raise ValueError(f"{place} is damaged: its checksum is wrong.")
+            raise ValueError(f"{place} is damaged, because its checksum is wrong. {_AGAIN}")
         self._read += len(content)
         if self._read > max(_SMALL_CONTENT, _MOST_EXPANSION * self._size):
             raise ValueError(
@@ -109,8 +116,7 @@ class Archive:
         except ImportError:
             raise ImportError(
                 f"{self.path} is compressed with zstd. Reading this file needs the package "
-                "pyarrow, "
-                'which is not installed. Run pip install "calibrant[parquet]".'
+                'pyarrow, which is not installed. Run pip install "calibrant[parquet]".'
             ) from None
         raw = io.BytesIO(self._raw(info))
         parts, size = [], 0

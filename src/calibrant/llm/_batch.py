@@ -1,4 +1,4 @@
-"""Batch output of OpenAI-style services with log-probabilities, and a table of right answers.
+"""Batch output of OpenAI-style services with log-probabilities, and a table of correct answers.
 
 A line is ``{"custom_id": ..., "response": {"body": {"choices": [{"message": {"content": ...},
 "logprobs": {"content": [{"token", "logprob", "top_logprobs": [...]}]}}]}}}``. The table has the
@@ -19,7 +19,7 @@ from calibrant.llm._tokens import LETTERS, letter_scores, mean_logprob, token_en
 
 
 class Target(NamedTuple):
-    """The right answer of a request, and the number of options if the answer is a letter."""
+    """The correct answer of a request, and the number of options if the answer is a letter."""
 
     text: str
     n_options: int | None = None
@@ -50,7 +50,7 @@ def read_file(path: Path, targets: Targets) -> list[Run]:
     if not targets:
         raise ValueError(
             f"{path} does not contain the correct answers. Pass targets={{custom_id: target}}, or "
-            "put a CSV file with the columns custom_id and target next to it."
+            "put a CSV file with the columns custom_id and target into the same folder."
         )
     most = _most_options(targets)
     tasks: dict[str, _TaskRows] = {}

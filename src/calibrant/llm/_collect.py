@@ -14,23 +14,23 @@ from calibrant.llm._run import Run
 
 
 class OptionRows:
-    """Rows of multiple-choice questions, with scores of all options and the right options."""
+    """Rows of multiple-choice questions, with scores of all options and the correct options."""
 
     def __init__(self) -> None:
         self._scores, self._counts, self._labels = array("d"), array("q"), array("q")
         self.skipped: Counter[str] = Counter()
 
     def add(self, scores: Sequence[float], right: Sequence[int]) -> None:
-        """Add a question with the positions of its right options."""
+        """Add a question with the positions of its correct options."""
         right = [label for label in right if 0 <= label < len(scores)]
         if not right:
-            self.skipped["no right option among the options"] += 1
+            self.skipped["no correct option among the options"] += 1
             return
         if max(scores) == float("-inf"):
             self.skipped["all options impossible"] += 1
             return
         if len(right) > 1:
-            self.skipped["several right options (used)"] += 1
+            self.skipped["several correct options (used)"] += 1
         self._scores.extend(scores)
         self._counts.append(len(scores))
         self._labels.append(max(right, key=lambda label: scores[label]))

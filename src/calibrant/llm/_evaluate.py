@@ -45,7 +45,7 @@ class TaskEvaluation:
         Probability that a correct answer has a higher confidence than a wrong answer. The value is
         NaN if all answers are correct or all answers are wrong.
     log_loss : float
-        Mean negative log-likelihood in nats, of the right option or of correct and wrong answers.
+        Mean negative log-likelihood in nats, of the correct option or of correct and wrong answers.
     gain, gain_low, gain_high : float
         Reduction of the log-loss by calibration on held-out rows. The value is NaN for fewer than
         20 rows.

@@ -2,7 +2,7 @@
 
 HELM computes the statistics ``max_prob`` and ``exact_match`` for classification tasks. ``max_prob``
 is the probability of the predicted reference, normalized over references. ``exact_match`` is 1 if
-this reference is right.
+this reference is correct.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Versions 0.4.0 to 0.4.13 are supported. In multiple-choice lines, ``filtered_resps`` contains a pair
 of log-probability and "is greedy" per option, as text or as numbers. The second entry does not
-state whether the option is right. ``arguments`` is a dictionary in newer files and a list of pairs
-in older files. Version 0.4.0 writes one JSON list instead of lines.
+state whether the option is correct. ``arguments`` is a dictionary in newer files and a list of
+pairs in older files. Version 0.4.0 writes one JSON list instead of lines.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _is_flag(value: Any) -> bool:
 def _option_row(
     record: dict[str, Any], responses: list[Any], reading: Reading, place: str
 ) -> tuple[list[float], list[int]]:
-    """Return scores of the options of a line, and the positions of the right options."""
+    """Return scores of the options of a line, and the positions of the correct options."""
     pairs = [pair[0] if isinstance(pair[0], list) else pair for pair in responses]
     sums = [as_float(pair[0], place, "a log-probability") for pair in pairs]
     is_doubled = "acc_mutual_info" in record and len(sums) % 2 == 0
@@ -185,7 +185,10 @@ def _requests(arguments: Any, place: str) -> list[tuple[str, str]]:
     for entry in entries:
         texts = [entry.get("arg_0"), entry.get("arg_1")] if isinstance(entry, dict) else entry
         if not isinstance(texts, list) or len(texts) < 2 or not isinstance(texts[1], str):
-            raise ValueError(f"{place}: 'arguments' are not pairs of context and continuation.")
+            raise ValueError(
+                f"{place}: 'arguments' must be pairs of context and continuation. Write the log "
+                "again with --log_samples."
+            )
         pairs.append((str(texts[0]), texts[1]))
     return pairs
 
@@ -197,7 +200,7 @@ def _strip(text: str, delimiter: str) -> str:
 def _right_options(
     record: dict[str, Any], n_options: int, place: str, reading: Reading
 ) -> list[int]:
-    """Return positions of the right options from an index, a list of indices or a text."""
+    """Return positions of the correct options from an index, a list of indices or a text."""
     target = record.get("target")
     value: Any = target
     if isinstance(target, str):
@@ -219,7 +222,7 @@ def _right_options(
 
 
 def _right_by_accuracy(record: dict[str, Any], sums: list[float]) -> list[int]:
-    """Return the right option according to ``acc``, if the target identifies no option.
+    """Return the correct option according to ``acc``, if the target identifies no option.
 
     Tasks with options in the context, such as winogrande, log the common continuation as target.
     """

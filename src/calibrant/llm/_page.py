@@ -230,8 +230,9 @@ def _other_figures(report: RunsReport) -> str:
     table = _table("Metrics in the logs", ["Task", "Metric", "Value"], rows)
     return (
         '<section id="others"><h2>Metrics in the logs</h2><p class="hint">The tools that wrote the '
-        "logs define these metrics. Their calibration errors are not comparable with the error "
-        "above. Sampling noise biases these errors upward, and some of them leave out rows.</p>"
+        "logs define these metrics. Calibration errors in this table are not comparable with the "
+        "error above. Sampling noise biases these errors upward, and some metrics leave out rows."
+        "</p>"
         f'<div class="scroll tall">{table}</div></section>'
     )
 

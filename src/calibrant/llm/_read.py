@@ -35,9 +35,9 @@ def read(
         (``acc``), the sum per character (``acc_norm``) or per byte (``acc_bytes``), or the sum
         minus the unconditional log-probability (``acc_mutual_info``). Other formats ignore this
         parameter.
-    targets : dict of custom_id -> right answer, optional
-        Right answers of a batch file. By default, a CSV file in the folder with the columns
-        ``custom_id`` and ``target`` contains the right answers.
+    targets : dict of custom_id -> correct answer, optional
+        Correct answers of a batch file. By default, a CSV file in the folder with the columns
+        ``custom_id`` and ``target`` contains the correct answers.
     percent : bool, default False
         Whether numbers without % in the column ``confidence`` of a table are percentages.
 
@@ -178,7 +178,7 @@ def _check_confidences(runs: list[Run], root: Path) -> None:
     missing = sum(run.n_missing for run in runs)
     raise ValueError(
         f"{root} contains {missing:,} answers, but no confidences. Run the evaluation again with "
-        "--logprobs (Inspect), logprobs=true (OpenAI-style services), or with tasks that score "
+        "--logprobs (Inspect) or logprobs=true (OpenAI-style services), or use tasks that score "
         "options (lm-evaluation-harness with --log_samples)."
     )
 

@@ -30,8 +30,8 @@ class Run:
     options : OptionScores or None
         Log-probabilities of the options of multiple-choice questions.
     labels : ndarray of int, shape (n,), or None
-        Position of the right option. If several options are right, this is the position of the
-        right option with the highest score.
+        Position of the correct option. If several options are correct, this is the position of the
+        correct option with the highest score.
     features : dict of name -> ndarray of shape (n,)
         Additional numeric features of the answers, such as ``"mean_logprob"``. Missing values are
         NaN.

@@ -36,7 +36,10 @@ def column_names(path: Path) -> list[str]:
     try:
         text = head.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}, line 1 is not valid UTF-8 (byte {error.start}).") from None
+        raise ValueError(
+            f"{path}, line 1 is not valid UTF-8 (byte {error.start}). Write the file again as "
+            "UTF-8."
+        ) from None
     return next(csv.reader([text]), []) if text else []
 
 
@@ -46,12 +49,12 @@ def is_answers(names: list[str]) -> bool:
 
 
 def is_targets(names: list[str]) -> bool:
-    """Return whether a table contains the right answers of a batch."""
+    """Return whether a table contains the correct answers of a batch."""
     return "custom_id" in names and "target" in names
 
 
 def read_targets(path: Path) -> Targets:
-    """Read the right answers of a batch by custom_id."""
+    """Read the correct answers of a batch by custom_id."""
     targets = {}
     for place, row in _rows(path, Counter()):
         count = str(row.get("n_options") or "").strip()
@@ -103,7 +106,9 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             for row in reader:
                 yield f"{path}, line {reader.line_num}", row
         except UnicodeDecodeError as error:
-            raise ValueError(f"{path} is not valid UTF-8 (byte {error.start}).") from None
+            raise ValueError(
+                f"{path} is not valid UTF-8 (byte {error.start}). Write the file again as UTF-8."
+            ) from None
         except csv.Error as error:
             raise ValueError(f"{path}, line {reader.line_num}: {error}.") from None
 
@@ -113,7 +118,7 @@ def _parquet(path: Path) -> Any:
         from pyarrow import ArrowInvalid, parquet
     except ImportError:
         raise ImportError(
-            f"{path} is a Parquet file. Reading it needs the package pyarrow, which is not "
+            f"{path} is a Parquet file. Reading this file needs the package pyarrow, which is not "
             'installed. Run pip install "calibrant[parquet]".'
         ) from None
     try:

@@ -62,8 +62,8 @@ def expected_calibration_error(
         With ``norm=inf``, "bin" is the TL-MCE that Gupta & Ramdas 2022 report, and "mean" is the
         largest gap of any bin and claim (eq. 17 of the same paper).
     y_pred : array-like of shape (n,) or (n, k), optional
-        Reported labels, to evaluate the output of ``predict_top``. ``y_prob`` then has the shape of
-        ``y_pred``.
+        Labels to evaluate, such as the labels from ``predict_top``. If passed, ``y_prob`` contains
+        the probabilities of these labels and has the same shape.
     inputs : {"proba", "logits"}, default "proba"
         Type of the scores in ``y_prob``.
     sample_weight : array-like of shape (n,), optional

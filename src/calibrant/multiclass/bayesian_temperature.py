@@ -62,10 +62,10 @@ class BayesianTemperatureScaling(BaseCalibrator):
     The result is :math:`\sum_j w_j\,\mathrm{softmax}(u / T_j)`, the posterior mean of tempered
     probabilities. Temperatures and weights are a Gauss quadrature of the posterior of log T.
 
-    The prior is narrow around its center, because most models are slightly overconfident. Its tails
-    are heavy, because some models are strongly miscalibrated. The median temperature of ten
-    networks on image data was exp(0.08). A Cauchy distribution with center 0.08 and width 0.11 fits
-    the six networks with 100 or more classes.
+    The prior is narrow around its center, because most models are slightly overconfident. The tails
+    of the prior are heavy, because some models are strongly miscalibrated. The median temperature
+    of ten networks on image data was exp(0.08). A Cauchy distribution with center 0.08 and width
+    0.11 fits the six networks with 100 or more classes.
 
     The log-likelihood is computed at 11 to 33 temperatures between 1/55 and 55, in four passes, and
     interpolated from its value and first two derivatives. A prediction computes five exponentials
@@ -108,9 +108,7 @@ class BayesianTemperatureScaling(BaseCalibrator):
         self.classes = classes
         self.eps = eps
 
-    citation: ClassVar[Citation] = Citation(
-        "temperature scaling averaged over its posterior", (GUO_2017,)
-    )
+    citation: ClassVar[Citation] = Citation("Bayesian temperature scaling", (GUO_2017,))
 
     def _check_parameters(self, n_classes: int) -> None:
         check_eps(self.eps)

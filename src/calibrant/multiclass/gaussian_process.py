@@ -138,8 +138,8 @@ class GaussianProcessCalibration(BaseCalibrator):
     prior ``-sqrt(v) / a - sd(u) / (2 l)`` with ``a = max(3, sd(u) / 3)``, because eq. 7 hardly
     penalizes a large variance. (3) If the penalized bound is not at least 3 units above its value
     for the identity, v is set to 1e-4, so scores hardly change. This fixed threshold is
-    conservative. None of 430 fits to calibrated samples exceeded the threshold. Of 30 fits to 50
-    rows with T = 1.5, only one exceeded the threshold.
+    conservative. None of 430 fits to calibrated samples exceeded the threshold. Only one of
+    30 fits to 50 rows with T = 1.5 exceeded the threshold.
 
     *Properties.* The latent function returns to the prior mean far from the calibration scores.
     With ``monotone=True``, the slope of the latent mean is at least 1e-3 / max(1, sd(u)) on the
@@ -297,7 +297,7 @@ class GaussianProcessCalibration(BaseCalibrator):
 
     def _description(self) -> str:
         return (
-            "A latent Gaussian process transforms the scores. Its kernel has variance "
+            "A latent Gaussian process transforms the scores. The kernel has variance "
             f"{format_number(self.kernel_variance_)}, length scale "
             f"{format_number(self.lengthscale_)} and noise {format_number(self.noise_)}, with "
             f"{len(self.inducing_inputs_)} inducing points."

@@ -79,8 +79,8 @@ class TemperatureScaling(SoftmaxCalibrator):
     data. Each pass takes O(n K) time, and memory for one block of rows.
 
     Clipping can change the temperature of confident networks. For example, 56% of the probabilities
-    of a DenseNet are below 1e-12. Its temperature is 2.88 if fitted to logits, and 2.85 if fitted
-    to probabilities.
+    of a DenseNet are below 1e-12. The temperature of this network is 2.88 if fitted to logits, and
+    2.85 if fitted to probabilities.
 
     A warning counts the rows whose true class has the score zero or -inf, because these rows
     increase the temperature. If a service returns only the highest scores, the other classes are

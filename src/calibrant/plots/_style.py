@@ -34,11 +34,11 @@ WIDEST = 7.6
 """Width of the widest figures in inches, 730 px: wider figures are made smaller on many pages."""
 
 _MARGIN = 0.05
-"""Space around the unit square, where markers on its sides are not cut."""
+"""Margin around the unit square, which prevents the axes from clipping markers at 0 and 1."""
 
 
 class Series(NamedTuple):
-    """Style of one of several series."""
+    """Color, line style and marker of one series in a figure with several series."""
 
     color: str
     linestyle: str | tuple[int, tuple[int, ...]]
@@ -94,7 +94,7 @@ def label(ax: Any, x: str = "", y: str = "", title: str = "") -> None:
 def unit_square(ax: Any) -> None:
     """Give both axes the range 0 to 1 and the same scale, and draw the diagonal of calibration.
 
-    The limits are a little beyond 0 and 1, because a frame would cut the markers there.
+    The limits extend slightly beyond 0 and 1. Otherwise, the axes would clip markers there.
     """
     ax.plot([0, 1], [0, 1], color=REFERENCE, linewidth=1, linestyle=(0, (4, 3)), zorder=2.5)
     ends = -_MARGIN, 1 + _MARGIN

@@ -85,9 +85,8 @@ class DecisionCurveDisplay(AxesDisplay):
         y_prob : array-like of shape (n, K) or (n,), or dict of such arrays
             Scores of one model, or of several models by name.
         thresholds : array-like of shape (m,), optional
-            Increasing thresholds. By default, the thresholds are 0.01 to 0.99 in steps of 0.01, and
-            the figure ends just above the last threshold at which a model is better than never
-            acting.
+            Increasing thresholds. By default, the thresholds are 0.01 to 0.99 in steps of 0.01. The
+            figure ends just above the last threshold at which a model is better than never acting.
         """
         require_matplotlib()
         models = y_prob if isinstance(y_prob, Mapping) else {"model": y_prob}

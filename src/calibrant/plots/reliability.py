@@ -401,7 +401,7 @@ class ReliabilityDisplay(GridDisplay):
 
     def _draw_panel(self, panel: Any, claim: int) -> None:
         self._draw_claim(panel, claim)
-        # Titles of neighboring panels would touch if they had long names and one line.
+        # Put the number on a second line if names are long, because adjacent titles would touch.
         gap = "\n" if max(map(len, self._names)) > _LONG_NAME else " "
         label(panel, title=f"{self._names[claim]}:{gap}{format_number(self.claim_errors[claim])}")
         panel.title.set_size(SMALL + 0.5)

@@ -115,8 +115,8 @@ COLUMNS = {
     "Finding after": "Whether the confidence interval of the gap after calibration excludes 0.",
     "Base calibrator": "Calibrator whose predictions are averaged.",
     "Weight": "Weight of a base calibrator in the average.",
-    "Out-of-fold log-loss": "Log-loss of a base calibrator in cross-validation on its calibration "
-    "rows.",
+    "Out-of-fold log-loss": "Log-loss of a base calibrator on the calibration rows, computed by "
+    "cross-validation.",
     "Factor": "Factor of the log-probability of the class.",
     "Offset": "Number that is added to the scaled log-probability of the class.",
     "Intercept": "Number that is added to the transformed log-probability of the class.",

@@ -97,12 +97,16 @@ def _how_chunked(case: Case) -> tuple[str, ...]:
     if case.has_all_rows:
         return ()
     before, after = case.findings.cell_shares
-    folds = "" if case.fits.is_held_out else " Folds consist of runs of about 60 rows."
+    folds = (
+        ""
+        if case.fits.is_held_out
+        else " Each fold consists of blocks of about 60 consecutive rows."
+    )
     return (
         "The rows were read in several passes and not kept in memory. Accuracy, log-loss, Brier "
         "score, ECE, MCE, the reduction in log-loss, the reliability diagrams and the errors of "
         f"classes use all rows.{folds}",
-        "The KS error is computed from rows that are counted in cells of similar confidence. The "
+        "The KS error is computed from counts of rows in cells of similar confidence. The "
         f"KS error is too small by at most {before:.1e} before and {after:.1e} after calibration. "
         "These numbers are the largest shares of rows in a cell.",
         "L2 errors, the guarantee, risk and coverage, and warnings about ties and zero "

@@ -159,4 +159,4 @@ def _with_caution(note: str, pair: Sequence[inference.Interval]) -> str:
         return note
     reasons = dict.fromkeys(interval.note for interval in pair if interval.note)
     listed = "; ".join(reasons) or "too few rows"
-    return f"{note}. The level of the CI is not guaranteed ({listed})."
+    return f"{note}. The level of the CI is not guaranteed. Reason: {listed}."

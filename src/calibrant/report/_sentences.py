@@ -1,4 +1,4 @@
-"""Sentences of a report, which all formats contain, with the verdict and the warnings."""
+"""Sentences that all formats of a report contain, such as the verdict and the warnings."""
 
 from __future__ import annotations
 
@@ -180,7 +180,8 @@ def _label_shift(fitted: FloatArray, evaluated: FloatArray) -> str | None:
     ):
         return None
     return (
-        "Label shift: class frequencies differ significantly from those of the calibration rows. "
+        "Label shift: the class frequencies differ significantly between the evaluated rows and "
+        "the calibration rows. "
         "Use calibrant.label_shift.adapt to account for label shift."
     )
 

@@ -51,7 +51,7 @@ class AutoCalibration(Calibrator):
     r"""Combine several calibrators by stacking, which rarely increases the log-loss.
 
     Use `AutoCalibration` if you do not want to choose a method. `AutoCalibration` works with 30 or
-    more calibration rows, for two classes as well as for a thousand classes. The result is a
+    more calibration rows, and with two classes or a thousand classes. The result is a
     weighted average of the calibrated probabilities.
 
     The weights maximize the out-of-fold log-likelihood, minus one standard error of the gain over

@@ -346,8 +346,8 @@ def _as_samples(
     }
     if names is not None and samples["data"].n_rows not in (None, len(names)):
         raise ValueError(
-            f"by has {len(names)} rows, but there are {samples['data'].n_rows} labels. Pass the "
-            f"group of every row."
+            f"by has {len(names)} rows, but there are {samples['data'].n_rows} labels. Pass one "
+            "group per row."
         )
     return samples
 

@@ -352,8 +352,8 @@ class GroupCalibration(Calibrator):
         absent = [name for name in self.by_ if name not in columns]
         if absent:
             raise ValueError(
-                f"by has no column {absent[0]!r}. Its columns are {shortened(list(columns))}. Pass "
-                f"by=frame[{list(self.by_)!r}]."
+                f"by has the columns {shortened(list(columns))}, but column {absent[0]!r} is "
+                f"missing. Pass by=frame[{list(self.by_)!r}]."
             )
         return tuple(columns[name] for name in self.by_)
 

@@ -65,7 +65,7 @@ class CellRule:
         return cls(levels, keys[order], combinations[order])
 
     def sort(self, chunk: ArraySample) -> ArraySample:
-        """Return the rows of a chunk sorted by cell. Their columns are the cell and the fold."""
+        """Return the rows of a chunk sorted by cell, with the columns cell and fold."""
         *columns, fold = chunk.columns
         cell = np.searchsorted(self.keys, _keys(self.levels.codes(columns), self.levels))
         order = np.argsort(cell, kind="stable")

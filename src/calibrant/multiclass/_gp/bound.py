@@ -1,7 +1,7 @@
 """Variational bound for a latent function that all classes share.
 
 In this module, kernel parameters and inducing inputs are fixed. Row n has scores ``x_nk`` and prior
-means ``u_nk``. Its latent values ``f_n`` are Gaussian with mean ``phi_n = u_n + A_n m`` and
+means ``u_nk``. The latent values ``f_n`` are Gaussian with mean ``phi_n = u_n + A_n m`` and
 covariance ``C_n = R_n + A_n S A_n'``. The rows of ``A_n`` are the features of the scores
 (`InducingInputs`), and ``q(e) = N(m, S)`` is the posterior of the whitened inducing variables.
 ``R_n`` is the part of the prior covariance of the row that the inducing variables do not explain.

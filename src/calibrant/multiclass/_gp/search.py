@@ -6,8 +6,8 @@ L-BFGS-B solves this problem from the best of a few starts.
 
 Two priors regularize the search. The log density of kernel parameters is ``-sqrt(v) / a - 1 / (2
 l)``, with the expected amplitude a of a latent function. The unit of l is the standard deviation of
-the scores. Without the prior of the kernel parameters, v could grow without limit, because the
-second-order term of the bound does not penalize uncertainty if probabilities are already 0 or 1.
+the scores. Without the prior of the kernel parameters, v could grow without limit. The reason is
+that the second-order term of the bound does not penalize uncertainty if probabilities are 0 or 1.
 The second prior prefers the identity unless another latent function is better by 3 units of the
 bound. A difference of 3 units is strong evidence on the scale of Kass & Raftery (1995,
 doi:10.1080/01621459.1995.10476572). No fit reached this threshold in 300 simulated data sets, each
