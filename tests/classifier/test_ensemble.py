@@ -220,6 +220,39 @@ def test_equal_clones_need_no_correction_for_their_number():
     assert model.temperature_ == pytest.approx(1.0, abs=1e-9)
 
 
+def test_the_temperature_is_extrapolated_from_averages_of_two_and_of_four_clones(digits):
+    X, _, y, _ = digits
+    tree = DecisionTreeClassifier(random_state=0)
+    model = CalibratedClassifier(tree, TemperatureScaling()).fit(X, y)
+    folds = list(model._split(_Rows(y), {}))
+    by_row = [[] for _ in y]
+    for train, test in combine_folds(folds, len(y)):
+        proba = clone(tree).fit(X[train], y[train]).predict_proba(X[test])
+        for row, of_row in zip(test, proba, strict=True):
+            by_row[row].append(of_row)
+    clones = np.swapaxes(by_row, 0, 1)
+    pairs = np.concatenate((clones[:-1] + clones[1:]) / 2)
+    averages = clones.mean(axis=0)
+    least = min(1 / (len(y) + 10), averages[averages > 0].min())
+
+    def log_temperature(proba, y):
+        filled = np.where(
+            proba <= 0, least, proba * (1 - least * (proba <= 0).sum(1, keepdims=True))
+        )
+        calibrated = model.calibrator_.predict_proba(filled)
+        return np.log(TemperatureScaling(0.5).fit(calibrated, y).temperature_)
+
+    difference = log_temperature(pairs, np.tile(y, 3)) - log_temperature(averages, y)
+    slope = difference / (np.sqrt(1 / 2) - np.sqrt(1 / 4))
+    weights = model.estimator_weights_
+    share = 1 - weights[:10].sum()
+    size, held_out_size = 1 / (weights @ weights), 1 / ((1 - share) ** 2 / 4 + share**2)
+    ratio = np.sqrt(held_out_size / size)
+    expected = np.exp(slope * np.sqrt(1 / 4) * (ratio - 1))
+    assert model.temperature_ == pytest.approx(expected, rel=1e-6)
+    assert expected < 0.9
+
+
 def test_clones_that_differ_are_sharpened_for_the_larger_average(digits):
     X, _, y, _ = digits
     model = CalibratedClassifier(DecisionTreeClassifier(random_state=0)).fit(X, y)

@@ -260,7 +260,8 @@ def find_size_correction(
     is more accurate and less confident, so it needs a lower temperature. The logarithm of this
     temperature is close to linear in the standard deviation of an average. The standard deviation
     is proportional to the root of the sum of the squared weights. Averages of two and of all
-    held-out clones determine the line.
+    held-out clones determine the slope of the line. The average that predicts has a smaller
+    standard deviation than the out-of-fold average, by the ratio of the two roots.
     """
     pair_deviation, deviation = np.sqrt(0.5), np.sqrt(scores.inverse_clones)
     if deviation >= pair_deviation:
@@ -274,7 +275,8 @@ def find_size_correction(
         for by in [data.by_of(rows)]
     )
     slope = max(log_pairs - log_average, 0.0) / (pair_deviation - deviation)
-    return float(np.exp(slope * (np.sqrt(weights @ weights) - np.sqrt(scores.inverse_size))))
+    ratio = np.sqrt(weights @ weights / scores.inverse_size)
+    return float(np.exp(slope * deviation * (ratio - 1.0)))
 
 
 def _log_temperature(data: TrainingData, rows: IntArray, proba: FloatArray) -> float:
