@@ -75,6 +75,7 @@ def default():
     names = [name for name in rows["all"] if name.startswith(SCIKIT_LEARN)]
     best = min(names, key=lambda name: number(rows["all"][name]))
     gaps = {row["family"]: row for row in table("default", "Mean absolute value")}
+    ranks = {row["family"]: row for row in table("default", "Mean rank")}
     return {
         "cases": rows["all"]["cases"],
         "default": rows["all"]["default"],
@@ -88,6 +89,8 @@ def default():
         "gap_before": gaps["all"]["uncalibrated"],
         "mlp": rows["mlp"]["default"],
         "mlp_one": rows["mlp"]["one fit"],
+        "mlp_rank": f"{number(ranks['mlp']['default']):.2f}",
+        "mlp_one_rank": f"{number(ranks['mlp']['one fit']):.2f}",
         "tree_gap": gaps["tree"]["default"],
     }
 
