@@ -332,7 +332,7 @@ def _check_classes(classes: Sequence[Label]) -> None:
     if len(set(classes)) != len(classes):
         raise ValueError(f"classes must be distinct, got {shortened(classes, show=repr)}")
     for label in classes:
-        str(label).encode()  # raises for text that is not valid Unicode
+        str(label).encode()  # raises an error if text is not valid Unicode
 
 
 def _plain_constants(constants: Constants) -> dict[str, Any]:
