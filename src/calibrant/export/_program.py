@@ -393,7 +393,7 @@ def plain_labels(classes: AnyArray | Sequence[Any]) -> tuple[Label, ...]:
         if not isinstance(label, str | int | float | bool) or label in (np.inf, -np.inf):
             raise TypeError(
                 f"Only labels that are strings, booleans or finite numbers can be exported, got "
-                f"{label!r}. Fit with other labels, classes=[...]."
+                f"{label!r}. Fit the calibrator with such labels, classes=[...]."
             )
     return tuple(labels)
 

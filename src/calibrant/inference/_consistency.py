@@ -259,7 +259,7 @@ class _CountNull:
         options: dict[str, Any],
         draw: Callable[[Claims, BinRule], CountDraws],
     ) -> _CountNull:
-        """Build the null distribution of an error of claims, which ``options`` define."""
+        """Build the null distribution of the error that ``options`` define."""
         keys = ("n_bins", "strategy", "bins")
         table = bin_table(claims, **{key: options[key] for key in keys if key in options})
         norm = {key: value for key, value in options.items() if key not in keys}

@@ -1,4 +1,4 @@
-"""Sums over rows for an evaluation, which can be added and serialized."""
+"""Sums over rows for an evaluation. The sums can be added and serialized."""
 
 from __future__ import annotations
 

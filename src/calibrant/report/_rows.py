@@ -102,7 +102,7 @@ def _folds_by_number(sample: Sample, cv: int) -> Folds:
 
 
 def first_fold(chunk: ArraySample) -> IntArray:
-    """Return fold 0 for all rows, which the same fit predicts."""
+    """Return fold 0 for all rows, because the same fit predicts all rows."""
     return np.zeros(chunk.shape[0], dtype=np.intp)
 
 
