@@ -52,7 +52,7 @@ def test_what_cannot_be_written_is_said_beforehand(tmp_path):
     with pytest.raises(IsADirectoryError, match=r"is a directory. Pass the path of a file"):
         check_writable(tmp_path)
     with pytest.raises(
-        FileNotFoundError, match=r"does not exist. Create it first, or pass another path"
+        FileNotFoundError, match=r"does not exist. Create the folder, or pass another path"
     ):
         check_writable(tmp_path / "no" / "a.txt")
 

@@ -31,7 +31,7 @@ def test_without_the_package_one_sentence_names_it(name, remedy, monkeypatch, tm
 
 def test_a_folder_that_is_missing_is_said_before_anything_is_imported(tmp_path):
     model, _ = fitted(calibrant.TemperatureScaling(), 2)
-    with pytest.raises(FileNotFoundError, match=r"does not exist. Create it first"):
+    with pytest.raises(FileNotFoundError, match=r"does not exist. Create the folder"):
         export.to_onnx(model, tmp_path / "none" / "cal.onnx")
 
 

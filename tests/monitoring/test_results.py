@@ -125,8 +125,8 @@ def test_an_alarm_names_its_onset(stream):
         "including those before the onset: +"
     ) in str(monitor)
     assert re.search(
-        r"\nSince June \(1,500 rows\), predicted probabilities \(confidence\) were too high by "
-        r"about 0\.\d{3} on average\.\n",
+        r"\nSince June \(1,500 rows\), predicted probabilities \(confidence\) have been too high "
+        r"by about 0\.\d{3} on average\.\n",
         str(monitor),
     )
 

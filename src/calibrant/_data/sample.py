@@ -2,8 +2,8 @@
 
 All fits and metrics work on a `Sample`. The rows of a `Sample` come in chunks, each of which is in
 memory while it is processed. An array or a memory map is one chunk (`ArraySample`). A dask array or
-a file has many chunks (`ChunkedSample`). Sums over rows are written as functions of a chunk or of a
-block of rows, so the same code works for all kinds of data.
+a file has many chunks (`ChunkedSample`). Sums over rows are functions of a chunk or of a block of
+rows, so the same code works for all kinds of data.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from calibrant._validation.labels import as_labels, check_classes, encode_labels
 RESTS = ("complement", "unknown")
 
 _SUM_TOLERANCE = 1e-3
-"""Tolerance for sums of the top m probabilities above one, which rounding may cause."""
+"""Tolerance for sums of the top m probabilities that exceed one because of rounding."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

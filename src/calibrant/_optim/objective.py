@@ -241,7 +241,7 @@ class Objective:
             return self._sum(lambda block: self.map.blocks(*self._some_rows(theta, 1, block)[0]))
         rows = self._sum(partial(self._some_rows, theta, step))
         p, u, weight = (np.concatenate(parts) for parts in zip(*rows, strict=True))
-        # Weights are shares of one, so the weights of a subsample must be rescaled to sum to one.
+        # All weights sum to one, so the weights of a subsample must be rescaled to sum to one.
         return self.map.blocks(p, u, weight / weight.sum() if weight.any() else weight)
 
     def _some_rows(

@@ -99,7 +99,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     is_special = _is_special(path)
     if not is_special and not target.parent.is_dir():
         raise FileNotFoundError(
-            f"The folder {target.parent} does not exist. Create it first, or pass another path."
+            f"The folder {target.parent} does not exist. Create the folder, or pass another path."
         )
     # A new file in the same folder replaces the old file, so the folder must be writable. The old
     # file must also be writable, because read-only files must not be replaced.

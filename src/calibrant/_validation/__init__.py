@@ -181,8 +181,8 @@ def _without_negligible(weight: FloatArray, first_row: int) -> FloatArray:
     if not 1 / _MOST_WEIGHT <= largest <= _MOST_WEIGHT:
         raise ValueError(
             f"sample_weight of row {int(weight.argmax()) + first_row} is {largest:g}, but the "
-            f"largest weight must be between {1 / _MOST_WEIGHT:g} and {_MOST_WEIGHT:g}. Multiply "
-            "all weights by a constant."
+            f"largest weight must be between {1 / _MOST_WEIGHT:g} and {_MOST_WEIGHT:g}. Pass "
+            "sample_weight / sample_weight.max()."
         )
     least = _NEGLIGIBLE * largest
     if float(weight.min()) >= least:

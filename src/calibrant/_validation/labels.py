@@ -83,8 +83,8 @@ def check_label_shape(y: AnyArray, n_classes: int | None = None) -> None:
         raise ValueError(f"{problem} Pass np.ravel(y).")
     if is_one_hot(y) and n_classes in (None, y.shape[1]):
         raise ValueError(
-            f"{problem} These rows are one-hot. Pass np.argmax(y, axis=1), or, with classes=, "
-            "np.take(classes, np.argmax(y, axis=1))."
+            f"{problem} These rows are one-hot. Pass np.argmax(y, axis=1). If you pass "
+            "classes, pass np.take(classes, np.argmax(y, axis=1)) instead."
         )
     raise ValueError(f"{problem} These rows are not one-hot, so pass one label per row.")
 

@@ -146,15 +146,15 @@ class CalibratedClassifier(
     -----
     An average of classifiers is more accurate and less confident than each classifier. A calibrator
     that is fitted on single classifiers therefore leaves the average underconfident. The default
-    calibrates the average instead. With five folds, a small clone is fitted for each pair of
-    folds that is left out, and a large clone for each single fold. A row is scored by the average
-    of its four small clones, with weight :math:`1 - s`, and by its large clone, with weight
-    :math:`s`. None of these clones was fitted on the row. The share s is the posterior mean over 0,
-    1/4, 1/2, 3/4 and 1, weighted by the out-of-fold likelihood after temperature scaling. The share
-    is close to 1 for classifiers that need every row, and close to 0 for unstable classifiers such
-    as trees. New rows are predicted by all small clones with weight :math:`1 - s`, by all large
-    clones with weight :math:`s (1 - s)`, and by one classifier fitted on all rows with weight
-    :math:`s^2`.
+    calibrates the average instead. With five folds, a small clone is fitted for each pair of folds
+    that is left out, and a large clone for each single fold. A row is scored by the average of its
+    four small clones, with weight :math:`1 - s`, and by its large clone, with weight :math:`s`.
+    None of these clones was fitted on the row. The share s is the posterior mean over 0, 1/4, 1/2,
+    3/4 and 1, weighted by the out-of-fold likelihood after temperature scaling. The share is close
+    to 1 for classifiers that need every row, and close to 0 for unstable classifiers such as trees.
+    The prediction for a new row is a weighted average. All small clones together have weight
+    :math:`1 - s`, all large clones together have weight :math:`s (1 - s)`, and one classifier
+    fitted on all rows has weight :math:`s^2`.
 
     More clones predict new rows than score a held-out row, so the calibrated probabilities are
     rescaled by a temperature :math:`T`. The logarithm of T is assumed to be linear in the standard

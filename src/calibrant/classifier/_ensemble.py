@@ -237,9 +237,9 @@ def average_responses(
 ) -> AveragedResponse:
     """Return the ensemble that predicts. Fits without weight are left out.
 
-    The large fits have the same weight together as in the out-of-fold average. The same share is
-    used between fits without one fold and the fit on all rows, because the fit on all rows has no
-    out-of-fold scores.
+    The large fits have the same weight together as in the out-of-fold average. The share also
+    divides the weight of the large fits between fits without one fold and the fit on all rows. The
+    fit on all rows has no out-of-fold scores, from which a separate share could be estimated.
     """
     share = scores.share
     small, large = ([part.response for part in parts] for parts in (clones, folds))

@@ -44,7 +44,7 @@ def params_of_rows(params: Mapping[str, Any], n_samples: int, rows: IntArray) ->
 def _is_per_row(value: Any, n_samples: int) -> bool:
     if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__"):
         return False
-    # len() raises for arrays without dimensions and for sparse matrices, so use the shape.
+    # Use the shape, because arrays without dimensions and sparse matrices have no length.
     shape = getattr(value, "shape", None)
     return bool(shape and shape[0] == n_samples) if shape is not None else len(value) == n_samples
 

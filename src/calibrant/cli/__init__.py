@@ -57,7 +57,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    # Print the version without importing the commands, which takes long.
+    # Print the version before the commands are imported, because this import is slow.
     if list(arguments) == ["--version"]:
         sys.stdout.write(f"calibrant {__version__}\n")
         return 0
@@ -136,7 +136,7 @@ def drop_output() -> None:
 
 
 def _text_of(error: Exception) -> str:
-    # Imported here, because this module imports scikit-learn, which takes long.
+    # Imported here, because this module imports scikit-learn, which is slow to import.
     from calibrant._validation import ParameterError
 
     if isinstance(error, ParameterError):
@@ -146,7 +146,7 @@ def _text_of(error: Exception) -> str:
 
 def report_error(message: str, code: int = BAD_INPUT) -> int:
     """Print a message on standard error and return the exit code."""
-    # Imported here, because this module imports scikit-learn, which takes long.
+    # Imported here, because this module imports scikit-learn, which is slow to import.
     from calibrant._validation import printable
 
     text = printable(" ".join(message.split()))

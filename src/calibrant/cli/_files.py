@@ -129,7 +129,7 @@ def read_columns(file: ScoreFile, names: list[str] | None) -> dict[str, AnyArray
 
 
 def digest_file(path: Path) -> str:
-    """Return the SHA-256 digest of a file, which is empty for a pipe."""
+    """Return the SHA-256 digest of a file, or an empty string for a pipe."""
     if not path.is_file():  # a pipe cannot be read twice
         return ""
     with path.open("rb") as data:

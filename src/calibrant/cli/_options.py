@@ -352,7 +352,7 @@ class DecideArguments:
         bool,
         typer.Option(
             "--batch",
-            help="Bound only the mean error rate over files like FILE by --risk. --delta is not "
+            help="Limit only the mean error rate over files like FILE to --risk. --delta is not "
             "used.",
         ),
     ] = False

@@ -40,7 +40,7 @@ def count_proved(errors: BoolArray, is_end: BoolArray, risk: float, delta: float
 
     Notes
     -----
-    Let :math:`E_m` be the number of errors among the first m rows, and let B be the set of ranks at
+    Let :math:`E_m` be the number of errors among the first m rows. Let B be the set of ranks at
     which the error rate of the answers is above ``risk``. Jointly over these ranks, the :math:`E_m`
     are stochastically no smaller than a walk of Bernoulli(``risk``) steps. With probability 1 -
     ``delta``, no rank in B is therefore below the boundary, and all ranks below the boundary are

@@ -202,7 +202,7 @@ def action_labels(costs: FloatArray, abstain: Any, classes: Any, actions: Any) -
     if len(labels) == n_actions:
         return labels
     last = "" if is_text(labels) else -1
-    abstention_label(last, labels)  # raises if it is the label of another action
+    abstention_label(last, labels)  # raises an error if another action has this label
     return np.append(labels, np.asarray(last, dtype=labels.dtype))
 
 

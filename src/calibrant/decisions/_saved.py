@@ -89,7 +89,7 @@ class SavedModel(SavedDecision):
             raise ValueError("its classes differ from the classes of its calibrator")
 
     def _probe(self, proba: FloatArray) -> None:
-        """Predict probabilities, which raises an error if values contradict each other."""
+        """Predict probabilities. Values that contradict each other raise an error."""
         raise NotImplementedError
 
     def _check_loaded(self) -> None:

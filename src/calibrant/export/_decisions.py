@@ -43,8 +43,8 @@ def decision_program(decision: Any, emit: Emit) -> Program:
     if not isinstance(calibrator, Calibrator):
         raise TypeError(
             f"{type(decision).__name__} predicts with a {type(calibrator).__name__}, which cannot "
-            f"be exported. Export the classifier with its own tool, and fit "
-            f"{type(decision).__name__} on its scores with a calibrator."
+            f"be exported. Export the classifier with its own tool, and pass a "
+            f"calibrator of the scores to {type(decision).__name__}."
         )
     write = {
         DecisionClassifier: _classifier_outputs,

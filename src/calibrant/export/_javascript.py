@@ -75,7 +75,7 @@ def as_javascript(program: Program) -> str:
     if any(type(label) is int and abs(label) > _LARGEST_INTEGER for label in labels):
         raise ValueError(
             f"JavaScript rounds integers beyond {_LARGEST_INTEGER:,}, which would change class "
-            "labels. Fit with strings as labels, classes=[...]."
+            "labels. Fit the calibrator with strings as labels, such as classes=['no', 'yes']."
         )
     program = guarded(program)
     constants, lines = body(program, _literal, "  const {name} = {value};")

@@ -345,7 +345,7 @@ def input_names(count: int) -> list[str]:
 def _write(graph: _Graph, program: Program, scores: str, kind: int) -> list[str]:
     """Write a program for scores of type ``kind``.
 
-    Return the names of the program's named outputs and, last, of its probabilities.
+    Return the names of the named outputs, and the name of the probabilities as the last name.
     """
     values, widths = [scores], [program.n_classes]
     dtype = "float32" if kind == TensorProto.FLOAT else "float64"

@@ -65,8 +65,8 @@ def _valid_classifiers() -> Iterator[None]:
     except _INVALID as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(
-            f"The classifier is not a valid ONNX model ({reason}). Convert it again, and check the "
-            f"new file with onnx.checker.check_model(path, full_check=True)."
+            f"The classifier is not a valid ONNX model ({reason}). Convert the classifier again, "
+            f"and check the new file with onnx.checker.check_model(path, full_check=True)."
         ) from error
 
 
@@ -123,7 +123,7 @@ def _opset(classifier: Any) -> int:
     if opset < LEAST_OPSET:
         raise ValueError(
             f"The classifier uses operator set {opset}, but at least {LEAST_OPSET} is required. "
-            "Convert it with onnx.version_converter.convert_version(model, 17)."
+            "Convert the model with onnx.version_converter.convert_version(model, 17)."
         )
     return int(opset)
 
@@ -165,8 +165,8 @@ def _scores_output(classifier: Any, program: Program, output: str | None) -> tup
         )
     if not outputs[output].HasField("tensor_type"):
         raise ValueError(
-            f"Output {output!r} of the classifier is a list of dictionaries (ZipMap). Convert it "
-            f"with options={{'zipmap': False}}."
+            f"Output {output!r} of the classifier is a list of dictionaries (ZipMap). Convert "
+            f"the classifier with options={{'zipmap': False}}."
         )
     kind = outputs[output].tensor_type
     if kind.elem_type not in _FLOATS:

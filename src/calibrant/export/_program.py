@@ -332,7 +332,7 @@ def _check_classes(classes: Sequence[Label]) -> None:
     if len(set(classes)) != len(classes):
         raise ValueError(f"classes must be distinct, got {shortened(classes, show=repr)}")
     for label in classes:
-        str(label).encode()  # raises for text that is not valid Unicode
+        str(label).encode()  # raises an error if text is not valid Unicode
 
 
 def _plain_constants(constants: Constants) -> dict[str, Any]:
@@ -393,7 +393,7 @@ def plain_labels(classes: AnyArray | Sequence[Any]) -> tuple[Label, ...]:
         if not isinstance(label, str | int | float | bool) or label in (np.inf, -np.inf):
             raise TypeError(
                 f"Only labels that are strings, booleans or finite numbers can be exported, got "
-                f"{label!r}. Fit with other labels, classes=[...]."
+                f"{label!r}. Fit the calibrator with such labels, classes=[...]."
             )
     return tuple(labels)
 

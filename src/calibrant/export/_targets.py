@@ -113,8 +113,8 @@ def _check_models(classifier: CalibratedClassifier, n_models: int) -> None:
         noun = "file" if n_models == 1 else "files"
         raise ValueError(
             f"This CalibratedClassifier has {n_fits} fitted classifiers, but model= has {n_models} "
-            f"{noun}. Convert its estimators_ with a tool such as skl2onnx and pass the files in "
-            f"the same order{fewer}."
+            f"{noun}. Convert model.estimators_ with a tool such as skl2onnx and pass the files "
+            f"in the same order{fewer}."
         )
     for number, member in enumerate(classifier.estimators_):
         if len(member.classes_) != len(classifier.classes_):

@@ -107,8 +107,8 @@ def _log_sum_exp(x: list[Tensor], c: Constants) -> Tensor:
 
 def _clip(x: list[Tensor], c: Constants) -> Tensor:
     # clamp is not used, because torch.onnx.export gives two clamps of the same value the same name,
-    # and no runtime loads such a file. A constant replaces values at the upper end, such
-    # as a sum that counts as 1, so the gradient is zero there.
+    # and no runtime loads such a file. Values of at least `high` become a constant, so
+    # their gradient is zero. This matters for sums of probabilities, which `_admit` replaces by 1.
     return torch.where(x[0] < c["low"], c["low"], torch.where(x[0] >= c["high"], c["high"], x[0]))
 
 

@@ -79,7 +79,7 @@ def bootstrap_interval(
     -------
     Interval
         ``guarantee`` is "asymptotic", or "finite-sample" for the accuracy without groups.
-        ``guarantee`` is "heuristic" if the resamples have a bias of more than a quarter of their
+        ``guarantee`` is "heuristic" if the bias of the resamples exceeds a quarter of their
         standard deviation, or if there are fewer than 30 groups. ``guarantee`` is also "heuristic"
         if all rows have the same value, or if a few rows contribute most of the variance of a
         score. ``note`` explains the last two cases.
@@ -92,10 +92,11 @@ def bootstrap_interval(
 
     Notes
     -----
-    With :math:`T` the metric on the data and :math:`T^*` the metric on resampled rows, the interval
-    is :math:`T + a\, q(T^* - \bar{T^*})`, where q are the quantiles at (1 - level)/2 and (1 +
-    level)/2. This interval is the percentile interval, centered at T and stretched by :math:`a =
-    \frac{t_{n-1}}{z} \sqrt{\frac{n}{n-1}}`, because the spread is estimated from n rows, or groups.
+    Let :math:`T` be the metric on the data and :math:`T^*` the metric on resampled rows. The
+    interval is :math:`T + a\, q(T^* - \bar{T^*})`, where q are the quantiles at (1 - level)/2 and
+    (1 + level)/2. This interval is the percentile interval, centered at T and stretched by
+    :math:`a = \frac{t_{n-1}}{z} \sqrt{\frac{n}{n-1}}`, because the spread is estimated from n rows,
+    or groups.
 
     Intervals of the log-loss and the Brier score are widened in two ways. First, the intervals are
     at least as wide as for labels drawn from the predictions. The reason is that a few rows without

@@ -115,10 +115,10 @@ def consistency_test(
     of a cell. With several claims, labels are drawn in each chunk, so the draws depend on the
     chunking.
 
-    Binned errors cost O(n K) time once. Each resample then needs one random number per bin for one
-    claim per row, and one random number per row for several claims. The resamples are computed in
-    portions, and the memory is proportional to the counts of one portion. Other metrics are
-    evaluated once per resample.
+    Binned errors cost O(n K) time once. With one claim per row, each resample then needs one
+    random number per bin. With several claims per row, each resample needs one random number per
+    row. The resamples are computed in portions, and the memory is proportional to the counts of one
+    portion. Other metrics are evaluated once per resample.
 
     The following results are for 10,000 test rows of the CIFAR-10 DenseNet-40 of Kull 2019, with
     temperature-scaled logits (T = 2.8826):
@@ -259,7 +259,7 @@ class _CountNull:
         options: dict[str, Any],
         draw: Callable[[Claims, BinRule], CountDraws],
     ) -> _CountNull:
-        """Build the null distribution of an error of claims, which ``options`` define."""
+        """Build the null distribution of the error that ``options`` define."""
         keys = ("n_bins", "strategy", "bins")
         table = bin_table(claims, **{key: options[key] for key in keys if key in options})
         norm = {key: value for key, value in options.items() if key not in keys}

@@ -50,9 +50,9 @@ def cutoff_interval(
     inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant. The residual of an
     interval of scores is a sum over the rows with outcome 1 minus a sum over the rows with outcome
     0. The weights :math:`1 - f` and :math:`f` of these sums are monotone in f and lie between zero
-    and one, so the error of each sum is at most :math:`2 \epsilon`. So the error of the residual is
-    at most :math:`4 \epsilon`, and the interval is the estimate :math:`\pm 4 \epsilon`. With
-    several claims, each claim gets an equal part of :math:`\alpha`, and claims have the same
+    and one. The error of each sum is therefore at most :math:`2 \epsilon`. So the error of the
+    residual is at most :math:`4 \epsilon`, and the interval is the estimate :math:`\pm 4 \epsilon`.
+    With several claims, each claim gets an equal part of :math:`\alpha`, and claims have the same
     weights as in the estimate.
 
     The interval is wide, for example :math:`\pm 0.06` for 10,000 rows. Rows must be independent and

@@ -84,8 +84,8 @@ def decision_gain(
     Notes
     -----
     The gain is the mean over rows of :math:`c(y_i, a(p_i)) - c(y_i, a(g_{-i}(p_i)))`, where a(p) is
-    the action of lowest expected cost and :math:`g_{-i}` the calibrator that was fitted without the
-    fold of row i. The interval is paired over rows and widened, because the training rows of the
+    the action of lowest expected cost. The calibrator :math:`g_{-i}` was fitted without the fold of
+    row i. The interval is paired over rows and widened, because the training rows of the
     folds overlap. The interval extends at least (largest cost - smallest cost) / n to both sides.
 
     References

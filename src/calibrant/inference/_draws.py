@@ -105,9 +105,9 @@ class CellDraws:
             for rows in row_blocks(len(tables[0]), size, elements=8 * CALL_BLOCK):
                 cells, threshold, others = (table[rows] for table in tables)
                 first = random_bytes(generator, len(cells), size)
-                # A byte leaves a few draws open. Each open draw needs a second random number, which
-                # is a hash of the key and the position of the draw. So only the open draws take
-                # more time.
+                # One byte does not decide all draws. Each undecided draw needs a second random
+                # number, which is a hash of the key and the position of the draw. So only the
+                # undecided draws take more time.
                 key = int(generator.integers(2**64, dtype=np.uint64))
                 yield (cells, threshold, others), first, key
 

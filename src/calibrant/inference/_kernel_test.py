@@ -229,7 +229,8 @@ class _WildNull:
                 pairs = part.forms(sign * residual)
             else:
                 # All coordinates of a row share one sign, so the matrix can include the products
-                # of residuals. The form then needs one column per draw instead of K.
+                # of residuals. The quadratic form then needs one column per draw instead
+                # of K.
                 pairs = tiled_forms(
                     lambda a, b: part.kernel(a, b) * (residual[a] @ residual[b].T), sign
                 )

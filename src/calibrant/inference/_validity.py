@@ -42,7 +42,7 @@ class ValidityCurve(ShortRepr):
     notion : str
         Type of calibration.
     epsilon : array of shape (m,)
-        Zero and all errors that occur, in increasing order, or the values that you passed.
+        Zero and all distinct errors in increasing order, or the values that you passed.
     validity : array of shape (m,)
         Values of V at ``epsilon``.
     gap, share : arrays of shape (n_claims, n_bins)
@@ -119,7 +119,7 @@ def validity_curve(
         to evaluate ``calibrator.predict_proba(X)`` and X on the same bins. By default, there is one
         bin per distinct vector.
     epsilon : float or array-like, optional
-        Values at which V is computed. The default is zero and all errors that occur.
+        Values at which V is computed. By default, V is computed at zero and at each distinct error.
     y_pred : array-like of shape (n,), optional
         Reported labels, as in `expected_calibration_error`.
     inputs : {"proba", "logits", "log_proba"}, default "proba"

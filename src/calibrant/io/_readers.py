@@ -138,7 +138,7 @@ def open_reader(
     if not path.exists():
         raise FileNotFoundError(f"File {path} does not exist.")
     if not path.is_file():  # files are read several times, which a pipe does not allow
-        raise ValueError(f"{path} is a pipe or a device. Copy its data to a regular file first.")
+        raise ValueError(f"{path} is a pipe or a device. Copy the data to a regular file.")
     ending = path.suffix.lower()
     if ending in (".npz", ".npy"):
         from calibrant.io._array_reader import ArrayReader

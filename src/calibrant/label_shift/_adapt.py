@@ -222,7 +222,7 @@ def adapt(
 def _names_of(source: Any) -> AnyArray | None:
     """Return the column names of source rows in a data frame.
 
-    Calibrators check the column names themselves.
+    The result is None for a calibrator, which checks the column names in its own methods.
     """
     names = None if hasattr(source, "predict_proba") else column_names(source)
     return None if names is None else np.array(names, dtype=object)

@@ -47,8 +47,8 @@ def correct(
         had a class weight of 3. Classes that are missing in a dict have the factor 1. The target
         frequencies are the frequencies before sampling.
     classes : array-like of labels, optional
-        Labels of the columns, which are the keys of dicts. By default, the column names of a data
-        frame are used, and 0 to K - 1 for an array.
+        Labels of the columns. A dict of class frequencies or factors must have these labels as
+        keys. The default is the column names of a data frame, or 0 to K - 1 for an array.
 
     Returns
     -------

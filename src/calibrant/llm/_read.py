@@ -31,10 +31,10 @@ def read(
         A file, or a folder that is searched with its subfolders. The content of a file determines
         its format, see Notes.
     reading : {"sum", "char", "byte", "mutual"}, default "sum"
-        Scores by which lm-evaluation-harness chooses an option: the sum of log-probabilities
-        (``acc``), the sum per character (``acc_norm``) or per byte (``acc_bytes``), or the sum
-        minus the unconditional log-probability (``acc_mutual_info``). Other formats ignore this
-        parameter.
+        Scores by which lm-evaluation-harness chooses an option. "sum" is the sum of the
+        log-probabilities of all tokens (``acc``). "char" and "byte" divide this sum by the number
+        of characters (``acc_norm``) or bytes (``acc_bytes``). "mutual" subtracts the unconditional
+        log-probability (``acc_mutual_info``). Other formats ignore this parameter.
     targets : dict of custom_id -> correct answer, optional
         Correct answers of a batch file. By default, a CSV file in the folder with the columns
         ``custom_id`` and ``target`` contains the correct answers.

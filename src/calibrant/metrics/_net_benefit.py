@@ -48,7 +48,7 @@ def net_benefit(
     Returns
     -------
     array of shape (m,)
-        Net benefit at each threshold, in units of one event that is acted on.
+        Net benefit per row at each threshold. The unit is the benefit of one true positive.
 
     See Also
     --------

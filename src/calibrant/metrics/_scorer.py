@@ -90,5 +90,5 @@ def scorer(metric: MetricLike, **options: Any) -> Scorer:
     >>> bool((cross_val_score(model, X, y, scoring=score) < 0).all())
     True
     """
-    as_metric(metric)  # raises for an unknown name
+    as_metric(metric)  # raises an error for an unknown name
     return Scorer(metric, options)

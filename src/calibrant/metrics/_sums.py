@@ -1,4 +1,4 @@
-"""Sums over rows for an evaluation, which can be added and serialized."""
+"""Sums over rows for an evaluation. The sums can be added and serialized."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class KeptScores:
         parts = (*self.parts, *other.parts)
         n_rows = sum(len(part.score) for part in parts)
         is_complete = self.is_complete and other.is_complete
-        # The KS error needs all rows, so keep no rows if some rows are missing or exceed the limit.
+        # The KS error needs all rows, so keep no rows if some are missing or if there are too many.
         if not is_complete or (self.limit is not None and n_rows > self.limit):
             return KeptScores(self.limit, (), is_complete=False)
         return KeptScores(self.limit, parts)

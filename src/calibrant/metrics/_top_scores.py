@@ -1,4 +1,4 @@
-"""Evaluation of predictions of which only the scores of the top m classes are available."""
+"""Evaluation of predictions that contain only the scores of the top m classes."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _log_loss_bounds(data: TopSample, eps: float) -> Bounds:
 
 @dataclass(frozen=True)
 class TopEvaluation:
-    """Evaluation of predictions of which only the scores of the top m classes are available.
+    """Evaluation of predictions that contain only the scores of the top m classes.
 
     `evaluate` returns a `TopEvaluation` for `TopScores`. ``str()`` returns a table. Metrics that
     depend only on the top classes have the same values as in `Evaluation`. The log-loss has bounds,
@@ -187,7 +187,7 @@ def evaluate_top(
     sample_weight: WeightsLike | None = None,
     classes: LabelsLike | None = None,
 ) -> TopEvaluation:
-    """Evaluate predictions of which only the top scores are available."""
+    """Evaluate predictions that contain only the top scores of each row."""
     data = as_top_sample(y_true, y_prob, sample_weight, classes)
     confidence = data.claims(as_notion("confidence"))
     table = bin_table(confidence, n_bins=n_bins)

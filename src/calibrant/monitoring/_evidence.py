@@ -10,10 +10,11 @@ most n / A, and on average after A rows or more.
 
 **Confidence sequences.** Let :math:`x_i = o_i - s_i` be the residuals of a claim, let
 :math:`\hat x_i` be predictions of these residuals from earlier rows, and let
-:math:`V_t = \sum_i (x_i - \hat x_i)^2`. With probability :math:`1 - \alpha`, the distance between
-the mean true gap and the mean residual of the first t rows is at most :math:`u(V_t) / t`, for all t
-simultaneously. Here u solves :math:`\log m(u, V) = \log(2 / \alpha)`, and m is the mixture of the
-exponential supermartingales over a gamma prior with parameter :math:`\rho`.
+:math:`V_t = \sum_i (x_i - \hat x_i)^2`. The following bound holds for all t simultaneously with
+probability :math:`1 - \alpha`. The distance between the mean true gap and the mean residual of the
+first t rows is at most :math:`u(V_t) / t`. Here u solves :math:`\log m(u, V) = \log(2 / \alpha)`,
+and m is the mixture of the exponential supermartingales over a gamma prior with parameter
+:math:`\rho`.
 
 References
 ----------

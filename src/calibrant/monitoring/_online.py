@@ -112,9 +112,9 @@ class OnlineCalibration(BaseEstimator):
     The rows of one `partial_fit` are one batch. The issued forecasts of the batch are the output of
     `predict_proba` just before the call. The weights are then updated with the likelihoods of the
     rows of the batch. The likelihoods are raised to the power :math:`1 / d`, where :math:`d` is the
-    size of the largest batch so far. For **any** sequence of outcomes, the total log-loss of the
-    issued forecasts exceeds the total log-loss of every expert, including the deployed forecast, by
-    at most
+    size of the largest batch so far. The deployed forecast is one of the experts. For **any**
+    sequence of outcomes, the total log-loss of the issued forecasts exceeds the total log-loss of
+    every expert by at most
 
     .. math:: d \ln M + (n - 1) \ln \frac 1 {1 - \sigma} .
 
@@ -129,11 +129,11 @@ class OnlineCalibration(BaseEstimator):
     row is O(K^2) for up to 50 classes, and O(K) for more classes. If decisions determine which
     labels are observed, the experts learn only from rows with labels.
 
-    With ``calibeat`` and labels that arrive row by row, the regret of the confidences in a bin of n
-    rows is bounded for any sequence of outcomes. Compared with the best constant confidence in
-    hindsight, the regret is at most :math:`\ln n + \ln 40` nats (20 bins). In the Brier score, the
-    regret is at most :math:`1 + \ln(n + 1)`. ``bound_`` holds for the mixture, and not for the
-    recalibrated confidences.
+    With ``calibeat``, the regret of the confidences in a bin of n rows is bounded for any sequence
+    of outcomes. The bound requires labels that arrive row by row. Compared with the best constant
+    confidence in hindsight, the regret is at most :math:`\ln n + \ln 40` nats (20 bins). In the
+    Brier score, the regret is at most :math:`1 + \ln(n + 1)`. ``bound_`` holds for the mixture, and
+    not for the recalibrated confidences.
 
     References
     ----------

@@ -237,8 +237,8 @@ def onset_gap_sentences(monitor: CalibrationMonitor, first: Gap) -> list[str]:
     # two sums.
     gap = (now.mean * now.n_seen - start.mean * start.n_seen) / n_rows
     return [
-        f"Since {after[0].when} ({n_rows:,} rows), predicted probabilities ({first.claim}) were "
-        f"too {'high' if gap > 0 else 'low'} by about {format_number(abs(gap))} on average."
+        f"Since {after[0].when} ({n_rows:,} rows), predicted probabilities ({first.claim}) have "
+        f"been too {'high' if gap > 0 else 'low'} by about {format_number(abs(gap))} on average."
     ]
 
 

@@ -1,4 +1,4 @@
-"""Types of calibration from the literature, which `calibrant.notions.as_notion` returns by name."""
+"""Types of calibration from the literature. `as_notion` finds a type by its name."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _columns(
 
 @dataclass(frozen=True)
 class ColumnSetNotion(Notion):
-    """Notion for named sets of columns, which `SetNotion.bound` returns.
+    """Notion for named sets of columns, returned by `SetNotion.bound`.
 
     Parameters
     ----------

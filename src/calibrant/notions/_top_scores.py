@@ -1,4 +1,4 @@
-"""Binary problems of predictions of which only the top scores are available."""
+"""Binary problems of predictions that contain only the top scores of each row."""
 
 from __future__ import annotations
 

@@ -122,8 +122,8 @@ class ReliabilityDisplay(GridDisplay):
     title is computed with all 15 bins.
 
     With ``curve="isotonic"``, the diagram has no bins. The curve is the isotonic regression of the
-    outcomes (CORP), and the band contains the curve of a calibrated model with probability
-    ``level`` at each score.
+    outcomes (CORP). At each score, the band contains the curve of a calibrated model with
+    probability ``level``.
 
     References
     ----------

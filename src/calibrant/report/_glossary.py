@@ -105,8 +105,8 @@ COLUMNS = {
     "error rate, before calibration. The rows with the highest confidence are answered.",
     "Answered after": "Largest share of rows that can be answered with this guaranteed maximum "
     "error rate, after calibration. The rows with the highest confidence are answered.",
-    "Predicted class": "Class that the guaranteed calibrator predicts.",
-    "Probability": "Probability that the guaranteed calibrator reports for this class.",
+    "Predicted class": "Class that the calibrator with the guarantee predicts.",
+    "Probability": "Probability that the calibrator with the guarantee reports for this class.",
     "Group": "Values of the columns that define the groups.",
     "Accuracy": "Share of rows whose predicted class is the true class. The table of groups shows "
     "the accuracy after calibration.",

@@ -70,7 +70,7 @@ class ReportRows(NamedTuple):
 def read_rows(sample: Sample, seed: int) -> ReportRows:
     """Return the rows of a sample. If the sample is read in chunks, select the rows to draw."""
     if sample.kept_rows(None) is None:  # the rows are in memory
-        return ReportRows(sample.rows("A report"), None)  # raises for the top m scores of rows
+        return ReportRows(sample.rows("A report"), None)  # raises an error for top m scores
     n_rows, n_classes = sample.shape
     n_drawn = max(1, _DRAWN_SCORES // n_classes)
     if n_rows <= n_drawn:
@@ -102,7 +102,7 @@ def _folds_by_number(sample: Sample, cv: int) -> Folds:
 
 
 def first_fold(chunk: ArraySample) -> IntArray:
-    """Return fold 0 for all rows, which the same fit predicts."""
+    """Return fold 0 for all rows, because the same fit predicts all rows."""
     return np.zeros(chunk.shape[0], dtype=np.intp)
 
 

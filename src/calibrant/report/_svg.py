@@ -1,7 +1,7 @@
 """Primitives of the charts of reports and monitor pages, as inline SVG.
 
-Charts can be printed and need no JavaScript. The style sheet of the page sets colors and font
-sizes, so the same chart works in light and dark schemes, on phones and on paper. The viewBox of a
+Charts can be printed and need no JavaScript. The style sheet sets colors and font sizes, so
+the same chart works in light and dark schemes, on phones and on paper. The viewBox of a
 chart is about as wide as a chart on the page. Margins leave space for the larger text on phones.
 """
 

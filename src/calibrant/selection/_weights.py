@@ -52,7 +52,7 @@ _MAX_STEPS = 100
 _SHORTEST_STEP = 1e-8
 
 _INVISIBLE = 1e-15
-"""A smaller predicted decrease of the loss, which is about one, is hidden by rounding."""
+"""Rounding hides a smaller predicted decrease, because the loss is about one."""
 
 _NEGLIGIBLE = 1e-6
 """Smaller weights are set to zero, because such a member would not be worth fitting and storing."""

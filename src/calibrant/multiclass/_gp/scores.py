@@ -14,8 +14,8 @@ from calibrant._typing import FloatArray, IntArray
 from calibrant.multiclass._gp.bound import ScaledRows
 
 # Maximum slope of the latent function, in log-odds per standard deviation of the scores. If the
-# scores have a larger slope, the maximum is their slope. A steeper function is practically a step
-# function.
+# identity has a larger slope, the maximum is the slope of the identity. A steeper function is
+# practically a step function.
 _STEEPEST = 30.0
 # Number of cells of the histogram, several hundred per inducing input by default.
 _CELLS = 4096

@@ -39,7 +39,7 @@ TOLERANCE = 1e-7
 # The prior costs half a unit of the bound for a lengthscale of one standard deviation. So the cost
 # is small for a latent function that bends once, and 5 units for a lengthscale of 0.1.
 _ROUGHNESS = 0.5
-# Smallest increase of the penalized bound for which the identity is not preferred.
+# The identity is preferred if the penalized bound increases by less than this value.
 _STRONG_EVIDENCE = 3.0
 
 # The inputs of the kernel have standard deviation 1. Amplitudes are standard deviations of the
