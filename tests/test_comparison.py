@@ -183,7 +183,7 @@ def _():
     assert options.options == {"sigmoid", "isotonic", "temperature"}
 
 
-@says(MANY, "netcal 1.4", "ten, most of them one-vs-rest")
+@says(MANY, "netcal 1.4", "10, most of them one-vs-rest")
 def _():
     found = {
         name
@@ -285,7 +285,7 @@ def _():
     assert not _takes(_class("netcal.metrics.ECE"), "classwise")
 
 
-@says(ERRORS, "MAPIE 1.6", "three types")
+@says(ERRORS, "MAPIE 1.6", "3 types")
 def _():
     assert _takes(_class("mapie.metrics.calibration.expected_calibration_error"), "classwise")
     assert callable(_class("mapie.metrics.calibration.top_label_ece"))

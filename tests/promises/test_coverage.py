@@ -1,4 +1,4 @@
-"""The table of simulated coverage agrees with the library."""
+"""Table of simulated coverage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged, changing and oversized files cause a one-line error message."""
+"""Error messages for damaged, changing and oversized files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""First calls of newcomers."""
+"""First steps of new users."""
 
 from __future__ import annotations
 

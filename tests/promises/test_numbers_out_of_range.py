@@ -1,4 +1,4 @@
-"""Large logits and weights give finite probabilities, or an error."""
+"""Large logits and weights."""
 
 from __future__ import annotations
 

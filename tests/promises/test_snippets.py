@@ -158,7 +158,7 @@ def test_compare_uses_the_calibrator_that_method_returns():
         np.testing.assert_array_equal(made.mean, named.mean)
 
 
-def test_a_report_names_its_calibrator_and_the_effect_of_calibration():
+def test_a_report_names_its_calibrator_and_states_the_effect_of_calibration():
     data = digits_predictions()
     y, p = data.test_labels[:300], data.test_proba[:300]
     made = summarize(y, p, calibrator=TemperatureScaling(), n_resamples=19)
