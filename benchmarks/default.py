@@ -430,8 +430,8 @@ def report(results: Results) -> str:
         "best value is 0. Means are over data sets, after averaging over splits.",
         "",
         "The ensemble was designed on 15 data sets. Its correction for the number of fits was then "
-        "chosen among about twenty variants by the results on all 24 data sets. The data sets kept back "
-        "are therefore not independent evidence for this correction.",
+        "chosen among about twenty variants by the results on all 24 data sets. The data sets kept "
+        "back are therefore not independent evidence for this correction.",
         "",
         f'"{SINGLE}" is `ensemble=False`. "{AVERAGED}" calibrates six single fits and averages '
         "them, which leaves the average underconfident.",
