@@ -28,6 +28,16 @@ def test_vector_scaling_finds_scales_and_offsets(rng):
     np.testing.assert_allclose(fitted.intercept_ - fitted.intercept_.mean(), b, atol=0.03)
 
 
+@pytest.mark.parametrize("seed", [5, 16, 21, 35])
+def test_rounding_does_not_move_unpenalized_intercepts_away_from_the_optimum(seed):
+    rng = np.random.default_rng(seed)
+    logits = 2 * rng.normal(size=(2000, 5))
+    y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    proba = VectorScaling(inputs="logits").fit(logits, y).predict_proba(logits)
+    # The derivative by the intercept of a class is its mean probability minus its frequency.
+    np.testing.assert_allclose(proba.mean(axis=0), np.bincount(y) / len(y), atol=1e-9)
+
+
 @pytest.mark.parametrize(
     "calibrator", [VectorScaling(), MatrixScaling(), MatrixScaling(lam=0.01)], ids=repr
 )

@@ -109,11 +109,11 @@ def conjugate_gradient(
     increases as the gradient decreases, so convergence is superlinear. The last step, which reduces
     the objective by less than ``accuracy``, may be less exact.
     """
-    # The whole Hessian as preconditioner handles flat directions, but its diagonal blocks do not. A
-    # Hessian from the pass of the gradient rounds differently at every pass, so unpenalized
-    # parameters drift along directions without curvature.
-    drifts = objective.brings_hessian and not objective.penalty.curvature.any()
-    gauge = np.copy if objective.is_small and not drifts else objective.in_gauge
+    # The whole Hessian as preconditioner handles flat directions, but its diagonal blocks do not.
+    # Without a penalty, rounding moves parameters along flat directions. Such a step can be so long
+    # that probabilities change.
+    is_curved = objective.is_small and objective.penalty.curvature.any()
+    gauge = np.copy if is_curved else objective.in_gauge
     residual = gauge(gradient)
     start = np.linalg.norm(residual)
     step = np.zeros_like(gradient)
