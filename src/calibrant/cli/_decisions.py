@@ -150,16 +150,17 @@ def _by_batch(
     model: Calibrator, rows: Any, data: WeightedFileArguments, options: DecideArguments, out: Output
 ) -> Decision:
     """Decide on all rows of the file together."""
-    _check_batch(options, rows)
+    risk = _batch_risk(options, rows)
     file = _open_new(data, scores_of(model), options.calibration or data.file, out)
     new = np.concatenate([block.scores for block in file.blocks(all_columns=True)])
     selection = select_answers(
-        rows.labels, rows.scores, new, options.risk, estimator=model, score=options.score
+        rows.labels, rows.scores, new, risk, estimator=model, score=options.score
     )
     return Decision(_InOrder(selection).columns, scores_of(model), str(selection))
 
 
-def _check_batch(options: DecideArguments, rows: Any) -> None:
+def _batch_risk(options: DecideArguments, rows: Any) -> float:
+    """Return the maximum error rate, or raise for options that do not apply to a batch."""
     if options.risk is None or rows.weight is not None:
         raise ValueError(
             "--batch requires --risk and cannot be combined with --weight. For example, pass "
@@ -170,6 +171,7 @@ def _check_batch(options: DecideArguments, rows: Any) -> None:
             "With --batch, the decision applies only to one file, so the decision cannot be saved. "
             "Remove --save."
         )
+    return options.risk
 
 
 class _InOrder:
