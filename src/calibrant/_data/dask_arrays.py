@@ -185,6 +185,17 @@ def compute(task: Any) -> Any:
     if not hasattr(client, "scheduler_info"):
         return task.compute()
     future: Any = client.compute(task)
+    _wait_for(future, client)
+    try:
+        return future.result()
+    except Exception as error:
+        if type(error).__name__ == "KilledWorker":
+            raise RuntimeError(f"{_KILLED}: {error}") from error
+        raise
+
+
+def _wait_for(future: Any, client: Any) -> None:
+    """Wait until a future is done, or raise if all workers are gone."""
     is_done = Event()
     future.add_done_callback(lambda _: is_done.set())
     idle_seconds = 0
@@ -193,12 +204,6 @@ def compute(task: Any) -> Any:
         if idle_seconds >= _PATIENCE:
             future.cancel()
             raise RuntimeError(_NO_WORKERS)
-    try:
-        return future.result()
-    except Exception as error:
-        if type(error).__name__ == "KilledWorker":
-            raise RuntimeError(f"{_KILLED}: {error}") from error
-        raise
 
 
 _NO_WORKERS = (

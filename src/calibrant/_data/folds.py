@@ -107,7 +107,20 @@ def stratified_rows(
     largest class has rows. ``groups`` stay together. Stratification ensures that classifiers are
     trained on all classes. Calibrators are evaluated on the folds of `as_folds` instead.
     """
-    n_folds = check_count(cv, "cv", minimum=2)
+    n_folds = _usable_folds(check_count(cv, "cv", minimum=2), codes)
+    if groups is not None:
+        strata = _strata(codes, n_folds)
+        from sklearn.model_selection import StratifiedGroupKFold  # this import takes half a second
+
+        yield from StratifiedGroupKFold(n_folds).split(np.zeros(len(codes)), strata, groups)
+        return
+    fold = _assign_by_class(codes, n_folds)
+    for number in range(n_folds):
+        yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+
+
+def _usable_folds(n_folds: int, codes: IntArray) -> int:
+    """Return the number of folds, which is at most the number of rows of the largest class."""
     most = int(np.bincount(codes).max())
     if most < 2:
         raise ValueError(
@@ -120,16 +133,7 @@ def stratified_rows(
             f"smaller cv, such as cv={len(codes)}."
         )
     _warn_rare(codes, n_folds, most)
-    n_folds = min(n_folds, most)
-    if groups is not None:
-        strata = _strata(codes, n_folds)
-        from sklearn.model_selection import StratifiedGroupKFold  # this import takes half a second
-
-        yield from StratifiedGroupKFold(n_folds).split(np.zeros(len(codes)), strata, groups)
-        return
-    fold = _assign_by_class(codes, n_folds)
-    for number in range(n_folds):
-        yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+    return min(n_folds, most)
 
 
 def _warn_rare(codes: IntArray, n_folds: int, most: int) -> None:

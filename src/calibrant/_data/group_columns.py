@@ -22,14 +22,7 @@ def as_columns(by: Any) -> dict[str, Any]:
 
     Dask columns are not computed.
     """
-    if isinstance(by, Mapping):
-        columns = {str(name): _as_column(part) for name, part in by.items()}
-    elif getattr(by, "columns", None) is not None:  # pandas, polars and dask
-        columns = {str(name): _as_column(by[name]) for name in by.columns}
-    else:
-        # The name of a dask array is a key of its graph, which means nothing to users.
-        name = None if hasattr(by, "chunks") else getattr(by, "name", None)
-        columns = {str(name or "group"): _as_column(by)}
+    columns = {str(name): _as_column(part) for name, part in _named_columns(by).items()}
     if not columns:
         raise ValueError(
             "by has no columns. Pass an array with the group of each row, or a dict of such arrays."
@@ -42,6 +35,16 @@ def as_columns(by: Any) -> dict[str, Any]:
                 f"by={{'site': site, 'sex': sex}}."
             )
     return columns
+
+
+def _named_columns(by: Any) -> Mapping[Any, Any]:
+    if isinstance(by, Mapping):
+        return by
+    if getattr(by, "columns", None) is not None:  # pandas, polars and dask
+        return {name: by[name] for name in by.columns}
+    # The name of a dask array is a key of its graph, which means nothing to users.
+    name = None if hasattr(by, "chunks") else getattr(by, "name", None)
+    return {name or "group": by}
 
 
 def _as_column(column: Any) -> Any:
@@ -80,23 +83,18 @@ def _name(columns: tuple[str, ...], levels: Sequence[list[str]], codes: IntArray
 def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
     """Return the codes of a column and their names. Missing values form the last group."""
     values = (_dated(column) if column.dtype.kind == "M" else column).tolist()
-    is_missing = [value is None or value != value or value == "NaT" for value in values]
-    distinct = {value for value, is_absent in zip(values, is_missing, strict=True) if not is_absent}
+    distinct = {value for value in values if not _is_missing(value)}
     if len(distinct) > _MOST_GROUPS:
         raise ValueError(
             f"by {name!r} has {len(distinct):,} different values, but at most {_MOST_GROUPS} are "
             "allowed. Bin the values first, for example with np.digitize(x, edges) or "
             "dates.astype('datetime64[M]')."
         )
-    order = _sorted(distinct)
-    place = {value: code for code, value in enumerate(order)}
-    codes = [
-        len(order) if is_absent else place[value]
-        for value, is_absent in zip(values, is_missing, strict=True)
-    ]
-    names = [*map(str, order), MISSING]
+    place = {value: code for code, value in enumerate(_sorted(distinct))}
+    codes = [place.get(value, len(place)) for value in values]
+    names = [*map(str, place), MISSING]
     if len(set(names)) < len(names):  # 1 and "1" have the same str(), but not the same repr()
-        names = [*map(repr, order), MISSING]
+        names = [*map(repr, place), MISSING]
     return np.array(codes, dtype=np.intp), names
 
 
@@ -169,9 +167,13 @@ def _distinct_names(column: AnyArray) -> tuple[list[str | None], IntArray]:
     return [_group_name(value) for value in values.tolist()], codes
 
 
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value or value == "NaT"
+
+
 def _group_name(value: Any) -> str | None:
     """Return the name of a value, or None for a missing value. 2.0 and 2 have the same name."""
-    if value is None or value != value or value == "NaT":
+    if _is_missing(value):
         return None
     # A column of integers with missing values is a column of floats in pandas.
     is_whole = isinstance(value, float) and value.is_integer()

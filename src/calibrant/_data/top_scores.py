@@ -11,7 +11,7 @@ import numpy as np
 from calibrant._data.sample import ArraySample, Sample, Transform
 from calibrant._kernels.simplex import LOG_ZERO, row_max, row_sum
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, WeightsLike
-from calibrant._validation import check_same_length, check_weight
+from calibrant._validation import check_same_length, check_weight, raise_if_not_log
 from calibrant._validation.arrays import as_array
 from calibrant._validation.labels import as_labels, check_classes, encode_labels, raise_if_missing
 
@@ -275,18 +275,12 @@ def _check_log_proba(log_proba: Any) -> FloatArray:
             f"log_proba must have shape (n, m) for the top m classes of n rows, got shape "
             f"{array.shape}."
         )
-    is_wrong = np.isnan(array) | np.isposinf(array)
-    if is_wrong.any():
-        row, place = np.argwhere(is_wrong)[0]
+    raise_if_not_log(array)
+    empty = np.flatnonzero(np.isneginf(array).all(axis=1))
+    if empty.size:
         raise ValueError(
-            f"log_proba[{row}, {place}] is {array[row, place]}, but NaN and +inf are not allowed. "
+            f"Row {empty[0]} of log_proba is all -inf, but at least one entry must be finite. "
             "Remove such rows."
-        )
-    if np.isneginf(array).all(axis=1).any():
-        row = int(np.flatnonzero(np.isneginf(array).all(axis=1))[0])
-        raise ValueError(
-            f"Row {row} of log_proba is all -inf, but at least one entry must be finite. Remove "
-            "such rows."
         )
     return np.maximum(array, LOG_ZERO)
 
@@ -302,7 +296,12 @@ def _check_codes(labels: AnyArray, shape: tuple[int, ...], names: AnyArray) -> I
             "Pass the number of all classes as n_classes=."
         )
     codes, _ = encode_labels(labels.ravel(), len(names), None if _is_numbered(names) else names)
-    codes = codes.reshape(shape)
+    _raise_if_repeated(codes.reshape(shape))
+    return codes.reshape(shape)
+
+
+def _raise_if_repeated(codes: IntArray) -> None:
+    """Raise if a row contains a class twice."""
     ordered = np.sort(codes, axis=1)
     rows = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
     if len(rows):
@@ -310,7 +309,6 @@ def _check_codes(labels: AnyArray, shape: tuple[int, ...], names: AnyArray) -> I
             f"Row {rows[0]} of labels contains a class twice. Add up the probabilities of "
             "duplicate classes first."
         )
-    return codes
 
 
 def _with_rest(

@@ -37,7 +37,11 @@ from calibrant._validation._columns import (
 )
 from calibrant._validation._costs import add_abstention, check_costs, check_share
 from calibrant._validation._layouts import FlatPredictions, flatten_predictions, map_scores
-from calibrant._validation._options import OptionScores, check_option_inputs
+from calibrant._validation._options import (
+    OptionScores,
+    check_option_inputs,
+    raise_if_not_log,
+)
 from calibrant._validation._parameters import Message, ParameterError, Spelling
 from calibrant._validation._scores import KINDS, LARGEST_LOGIT, check_inputs, check_scores
 from calibrant._validation._text import (
@@ -112,6 +116,7 @@ __all__ = [
     "printable",
     "printable_lines",
     "raise_if_missing",
+    "raise_if_not_log",
     "readings",
     "shortened",
     "unknown_name",
@@ -162,7 +167,12 @@ def check_weight(
         raise ValueError(
             f"sample_weight must have shape ({n_samples},), got shape {weight.shape}. Pass {fix}."
         )
-    if n_samples and not (weight.min() >= 0 and weight.max() < np.inf):  # also catches NaN
+    _raise_if_invalid(weight, first_row)
+    return _without_negligible(weight, first_row)
+
+
+def _raise_if_invalid(weight: FloatArray, first_row: int) -> None:
+    if weight.size and not (weight.min() >= 0 and weight.max() < np.inf):  # also catches NaN
         row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
         raise ValueError(
             f"sample_weight of row {row + first_row} is {weight[row]}, but weights must be finite "
@@ -172,7 +182,6 @@ def check_weight(
         raise ValueError(
             "All sample weights are zero. Pass a positive weight for at least one row."
         )
-    return _without_negligible(weight, first_row)
 
 
 def _without_negligible(weight: FloatArray, first_row: int) -> FloatArray:

@@ -20,12 +20,7 @@ def check_arguments(y: AnyArray, table: AnyArray) -> None:
     """Raise if labels and scores cannot belong to the same rows."""
     raise_if_deep(y, table)
     _raise_if_single_row(y, table)
-    if _are_swapped(y, table):
-        raise ValueError(
-            f"The labels (shape {y.shape}) look like scores and the scores (shape {table.shape}) "
-            "look like labels. Swap the two arguments. Metrics take (y_true, y_prob), and the fit "
-            "method of an estimator takes (X, y)."
-        )
+    _raise_if_swapped(y, table)
     check_label_shape(y, table.shape[1] if table.ndim == 2 else None)
     if table.ndim == 0 or len(table) == len(y):
         return
@@ -81,6 +76,15 @@ def _raise_if_single_row(y: AnyArray, table: AnyArray) -> None:
         raise ValueError(
             f"Scores of shape {table.shape} are {len(table)} rows of a binary problem, but there "
             f"is one label. For one row of {len(table)} classes, pass scores[None] and [y]."
+        )
+
+
+def _raise_if_swapped(y: AnyArray, table: AnyArray) -> None:
+    if _are_swapped(y, table):
+        raise ValueError(
+            f"The labels (shape {y.shape}) look like scores and the scores (shape {table.shape}) "
+            "look like labels. Swap the two arguments. Metrics take (y_true, y_prob), and the fit "
+            "method of an estimator takes (X, y)."
         )
 
 

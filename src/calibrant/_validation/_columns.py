@@ -170,20 +170,25 @@ def classes_of(names: Sequence[Any], labels: AnyArray) -> AnyArray | None:
     labels = labels.astype(np.intp) if labels.dtype.kind == "b" else labels
     label_of = {_key(label): label for label in _distinct(labels)}
     keys = match_labels(names, label_of)
-    if keys is not None and labels.dtype.kind in "OSU":
-        return _text_classes(keys, label_of, labels.dtype)
-    if keys is not None:
-        return _number_classes(keys, labels.dtype)
-    columns = {_key(name) for name in names}
-    matches = [label for label in label_of if label in columns]
-    if matches and len(matches) < len(label_of) and labels.dtype.kind in "OSU":
-        mismatch = next(label for label in label_of if label not in columns)
+    if labels.dtype.kind not in "OSU":
+        return None if keys is None else _number_classes(keys, labels.dtype)
+    if keys is None:
+        _raise_if_some_match(names, label_of)
+        return None
+    return _text_classes(keys, label_of, labels.dtype)
+
+
+def _raise_if_some_match(names: Sequence[Any], labels: Collection[str]) -> None:
+    """Raise if some labels, but not all of them, are the names of columns."""
+    columns = set(map(_key, names))
+    matches = [label for label in labels if label in columns]
+    if 0 < len(matches) < len(labels):
+        mismatch = next(label for label in labels if label not in columns)
         raise ValueError(
             f"No column has the name of label {mismatch!r}, although a column has the name of "
             f"label {matches[0]!r}. The columns are {shortened(list(names))}. Add a column for "
             f"this label, rename the columns, {POSITION_HINT}."
         )
-    return None
 
 
 def _may_count_from_zero(names: Sequence[Any], keys: list[str], labels: Collection[str]) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._typing import FloatArray
+from calibrant._typing import AnyArray, FloatArray
 from calibrant._validation.arrays import as_array
 
 
@@ -25,13 +25,7 @@ def check_costs(cost: Any, n_classes: int | None = None, *, name: str = "cost") 
     be at least two.
     """
     table = as_array(cost)
-    required_shape = "(K, A)" if n_classes is None else f"({n_classes}, A)"
-    rows = table.shape[0] if table.ndim == 2 else 0
-    if rows < 2 or not table.shape[1] or (n_classes is not None and rows != n_classes):
-        fix = "one row per true class and one column per action"
-        if table.ndim == 2 and n_classes is not None and table.shape[1] == n_classes:
-            fix = f"{name}.T, with {fix}"
-        raise ValueError(f"{name} must have shape {required_shape}, got {table.shape}. Pass {fix}.")
+    _check_shape(table, n_classes, name)
     try:
         costs = table.astype(np.float64)
     except (TypeError, ValueError):
@@ -43,6 +37,16 @@ def check_costs(cost: Any, n_classes: int | None = None, *, name: str = "cost") 
             f"action that must not be taken, pass a large cost, for example 1e9."
         )
     return costs
+
+
+def _check_shape(table: AnyArray, n_classes: int | None, name: str) -> None:
+    required_shape = "(K, A)" if n_classes is None else f"({n_classes}, A)"
+    rows = table.shape[0] if table.ndim == 2 else 0
+    if rows < 2 or not table.shape[1] or (n_classes is not None and rows != n_classes):
+        fix = "one row per true class and one column per action"
+        if table.ndim == 2 and n_classes is not None and table.shape[1] == n_classes:
+            fix = f"{name}.T, with {fix}"
+        raise ValueError(f"{name} must have shape {required_shape}, got {table.shape}. Pass {fix}.")
 
 
 def add_abstention(cost: FloatArray, abstain: Any) -> FloatArray:

@@ -65,11 +65,7 @@ def flatten_predictions(
     32
     """
     labels, table = as_array(y_true), _classes_last(as_array(y_prob), class_axis)
-    if labels.shape != table.shape[:-1]:
-        raise ValueError(
-            f"y_true must have the shape of y_prob without its class axis, {table.shape[:-1]} for "
-            f"class_axis={class_axis}, got shape {labels.shape}.{_axis_hint(labels, y_prob)}"
-        )
+    _check_layout(labels, table, class_axis)
     flat, rows = labels.reshape(-1), table.reshape(-1, table.shape[-1])
     if ignore_label is None:
         return FlatPredictions(flat, rows)
@@ -133,9 +129,14 @@ def _classes_last(scores: AnyArray, class_axis: int) -> AnyArray:
     return np.moveaxis(scores, class_axis, -1)
 
 
-def _axis_hint(labels: AnyArray, scores: ScoresLike) -> str:
-    axes = class_axes(labels.shape, np.shape(scores))
-    return f" Did you mean class_axis={axes[0]}?" if axes else ""
+def _check_layout(labels: AnyArray, table: AnyArray, class_axis: int) -> None:
+    if labels.shape != table.shape[:-1]:
+        axes = class_axes(labels.shape, np.moveaxis(table, -1, class_axis).shape)
+        hint = f" Did you mean class_axis={axes[0]}?" if axes else ""
+        raise ValueError(
+            f"y_true must have the shape of y_prob without its class axis, {table.shape[:-1]} for "
+            f"class_axis={class_axis}, got shape {labels.shape}.{hint}"
+        )
 
 
 def class_axes(labels: tuple[int, ...], scores: tuple[int, ...]) -> list[int]:

@@ -181,32 +181,34 @@ def _check_shape(scores: FloatArray) -> None:
 
 
 def _check_counts(n_options: Any, n_rows: int, n_columns: int) -> IntArray:
-    if n_options is None:
-        return np.full(n_rows, n_columns, dtype=np.intp)
-    counts = as_array(n_options)
+    counts = as_array(np.full(n_rows, n_columns) if n_options is None else n_options)
     if counts.shape != (n_rows,) or counts.dtype.kind not in "iu":
         raise ValueError(
             f"n_options must be {n_rows} integers, one per row, got {counts.dtype} of shape "
             f"{counts.shape}."
         )
-    is_wrong = (counts < 1) | (counts > n_columns)
-    if is_wrong.any():
-        row = int(np.flatnonzero(is_wrong)[0])
+    wrong = np.flatnonzero((counts < 1) | (counts > n_columns))
+    if wrong.size:
         raise ValueError(
-            f"n_options[{row}] is {counts[row]}, but must be between 1 and {n_columns}, the number "
-            "of columns."
+            f"n_options[{wrong[0]}] is {counts[wrong[0]]}, but must be between 1 and {n_columns}, "
+            "the number of columns."
         )
     return counts.astype(np.intp)
 
 
-def _check_values(scores: FloatArray, is_present: BoolArray) -> None:
-    is_wrong = is_present & (np.isnan(scores) | np.isposinf(scores))
-    if is_wrong.any():
-        row, column = np.argwhere(is_wrong)[0]
+def raise_if_not_log(log_proba: FloatArray) -> None:
+    """Raise if a log-probability is NaN or +inf."""
+    wrong = np.argwhere(np.isnan(log_proba) | np.isposinf(log_proba))
+    if len(wrong):
+        row, column = wrong[0]
         raise ValueError(
-            f"log_proba[{row}, {column}] is {scores[row, column]}, but NaN and +inf are not "
+            f"log_proba[{row}, {column}] is {log_proba[row, column]}, but NaN and +inf are not "
             "allowed. Remove such rows."
         )
+
+
+def _check_values(scores: FloatArray, is_present: BoolArray) -> None:
+    raise_if_not_log(np.where(is_present, scores, -np.inf))
     is_lost = ~(is_present & ~np.isneginf(scores)).any(axis=1)
     if is_lost.any():
         raise ValueError(

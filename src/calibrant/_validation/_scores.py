@@ -28,7 +28,7 @@ from calibrant._validation.score_hints import (
     SOME_ROWS,
     ScoreHints,
     diagnose,
-    look_like_proba,
+    positive_hint,
     raw_hint,
     shares_hint,
 )
@@ -136,11 +136,8 @@ def _as_float(scores: ScoresLike) -> tuple[FloatArray, float]:
                 "scores, for example X[['p_cat', 'p_dog']]."
             ) from None
     tolerance = _SUM_TOLERANCE.get(array.dtype, 1e-6)
-    if array.dtype == np.float16:
-        return array.astype(np.float32), tolerance
-    if array.dtype not in (np.float32, np.float64):
-        return array.astype(np.float64), tolerance
-    return array, tolerance
+    dtype = np.float32 if array.dtype in (np.float16, np.float32) else np.float64
+    return array.astype(dtype, copy=False), tolerance
 
 
 def _first_text(array: AnyArray) -> str:
@@ -170,10 +167,7 @@ def _binary_columns(
     if score.size and not (score.min() >= 0 and score.max() <= 1):  # also catches NaN
         score = _clipped(score[:, None], tolerance, context)[:, 0]
         context.note(f"{_CLIPPED}.")
-    columns = np.empty((len(score), 2), dtype=score.dtype)
-    np.subtract(1, score, out=columns[:, 0])
-    columns[:, 1] = score
-    return columns
+    return np.column_stack([1 - score, score])
 
 
 def _check_shape(array: AnyArray) -> None:
@@ -196,12 +190,19 @@ def _check_logits(array: FloatArray, context: _Context, what: str = "logits") ->
 
     def is_valid(rows: slice) -> bool:
         block = array[rows]
-        if not block.max() <= LARGEST_LOGIT:  # also catches NaN and +inf
-            return False
-        return bool(block.min() >= -LARGEST_LOGIT)
+        # The result is False for NaN and +inf.
+        return bool(block.max() <= LARGEST_LOGIT and block.min() >= -LARGEST_LOGIT)
 
     if _all_rows(is_valid, array):
         return array
+    _raise_if_not_logits(array, context, what)
+    # Finite masks such as the lowest float mean -inf. Copy the array only if it has such masks.
+    is_mask = (array < -LARGEST_LOGIT) & np.isfinite(array)
+    return np.where(is_mask, -np.inf, array).astype(array.dtype) if is_mask.any() else array
+
+
+def _raise_if_not_logits(array: FloatArray, context: _Context, what: str) -> None:
+    """Raise if a logit is NaN, +inf or too large, or if a row has only -inf."""
     top = array.max(axis=1)
     bad = np.flatnonzero(~(np.abs(top) <= LARGEST_LOGIT))
     if bad.size:
@@ -212,9 +213,6 @@ def _check_logits(array: FloatArray, context: _Context, what: str = "logits") ->
             "such rows, or find out why the model returns them. (-inf for some classes of a row "
             "is accepted and stands for the probability eps.)"
         )
-    # Finite masks such as the lowest float mean -inf. Copy the array only if it has such masks.
-    is_mask = (array < -LARGEST_LOGIT) & np.isfinite(array)
-    return np.where(is_mask, -np.inf, array).astype(array.dtype) if is_mask.any() else array
 
 
 def _all_rows(is_valid: Callable[[slice], bool], array: FloatArray) -> bool:
@@ -263,43 +261,34 @@ def _raise_if_not_log(array: FloatArray, context: _Context) -> None:
     if not bad.any():
         return
     row, column = (int(i[0]) for i in np.nonzero(bad))
-    if array.shape[1] == 1:
-        is_proba = bool(((array >= 0) & (array <= 1)).all())
-    else:
-        is_proba = look_like_proba(array)
-    fix = (
-        f"These look like probabilities. Pass {context.hints.proba}."
-        if is_proba
-        else f"Pass {context.hints.logits} for raw scores."
-    )
     raise ValueError(
         f"Row {row + context.first_row}, column {column} of the log-probabilities is "
-        f"{array[row, column]:.6g}, but the logarithm of a probability is at most 0. {fix}"
+        f"{array[row, column]:.6g}, but the logarithm of a probability is at most 0. "
+        f"{positive_hint(array, context.hints)}"
     )
 
 
 def _check_proba(array: FloatArray, tolerance: float | None, context: _Context) -> FloatArray:
-    # A row sum within 1e-6 of one bounds the entries of float64 rows by 1 + 1e-6. The tolerance of
-    # float32 is larger, so float32 entries need a separate check.
-    checks_maximum = tolerance is not None and tolerance > _SIGN_TOLERANCE
-
-    def is_valid(rows: slice) -> bool:
-        block = array[rows]
-        if not block.min() >= 0:  # also catches NaN
-            return False
-        if tolerance is None:
-            return bool(block.max() <= 1)
-        if checks_maximum and not block.max() <= 1 + _SIGN_TOLERANCE:
-            return False
-        return bool(np.abs(rough_row_sum(block) - 1).max() <= tolerance)
-
-    if _all_rows(is_valid, array):
+    if _all_rows(lambda rows: _has_valid_proba(array[rows], tolerance), array):
         return array
     if tolerance is None:
         clipped = _clipped(array, _SUM_TOLERANCE[array.dtype], context)
         context.note(f"{_CLIPPED}.")
         return clipped
     return _repaired(array, tolerance, context)
+
+
+def _has_valid_proba(block: FloatArray, tolerance: float | None) -> bool:
+    """Return whether rows need no repair. A tolerance of None allows any sum."""
+    if not block.min() >= 0:  # also catches NaN
+        return False
+    if tolerance is None:
+        return bool(block.max() <= 1)
+    # A row sum within 1e-6 of one bounds the entries of float64 rows by 1 + 1e-6. The tolerance of
+    # float32 is larger, so float32 entries need a separate check.
+    if tolerance > _SIGN_TOLERANCE and not block.max() <= 1 + _SIGN_TOLERANCE:
+        return False
+    return bool(np.abs(rough_row_sum(block) - 1).max() <= tolerance)
 
 
 def _repaired(array: FloatArray, tolerance: float, context: _Context) -> FloatArray:
@@ -323,11 +312,20 @@ def _repaired(array: FloatArray, tolerance: float, context: _Context) -> FloatAr
 def _note_repair(
     sums: FloatArray, wide_tolerance: float, tolerance: float, context: _Context
 ) -> None:
-    off = np.abs(sums - 1)
-    if off.max() <= tolerance:
+    if np.abs(sums - 1).max() <= tolerance:
         context.note(f"{_CLIPPED}, and rows were divided by their sum.")
         return
-    row = int(off.argmax())
+    message = _rounding_message(sums, wide_tolerance, context)
+    if context.note is warn_data:
+        # Users usually fit, predict and evaluate the same rows, so warn only once about the same
+        # rows.
+        warn_data_once(message, f"rounding up to {wide_tolerance:.2g}")
+    else:
+        context.note(message)
+
+
+def _rounding_message(sums: FloatArray, wide_tolerance: float, context: _Context) -> str:
+    row = int(np.abs(sums - 1).argmax())
     message = (
         f"Rows of the probabilities do not sum to 1 because of rounding (row "
         f"{row + context.first_row} sums to {sums[row]:.9g}, and the tolerance is "
@@ -335,12 +333,7 @@ def _note_repair(
     )
     if not context.hints.divide.startswith("{"):  # file readers append their own hint
         message += f" To avoid this warning, pass {context.hints.divide}."
-    if context.note is warn_data:
-        # Users usually fit, predict and evaluate the same rows, so warn only once about the same
-        # rows.
-        warn_data_once(message, f"rounding up to {wide_tolerance:.2g}")
-    else:
-        context.note(message)
+    return message
 
 
 def _clipped(

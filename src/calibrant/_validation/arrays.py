@@ -22,6 +22,17 @@ def as_array(data: Any) -> AnyArray:
         data = data.detach().cpu()
         data = data.float() if str(data.dtype) == "torch.bfloat16" else data
         return np.asarray(data.numpy())
+    _raise_if_unsupported(data)
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        _raise_if_ragged(data)
+        raise
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _raise_if_unsupported(data: Any) -> None:
+    """Raise if data have no order, are sparse, have masked values or are a dask array."""
     if type(data).__module__.startswith("dask."):
         raise TypeError(
             "This operation needs all rows in memory, but it got a dask array. Pass X.compute(), "
@@ -36,12 +47,6 @@ def as_array(data: Any) -> AnyArray:
         raise TypeError(f"Sparse input ({type(data).__name__}) is not supported. Pass X.toarray().")
     if isinstance(data, np.ma.MaskedArray):
         _raise_if_masked(data)
-    try:
-        array = np.asarray(data)
-    except ValueError:
-        _raise_if_ragged(data)
-        raise
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _raise_if_masked(data: Any) -> None:

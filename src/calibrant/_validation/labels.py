@@ -32,16 +32,7 @@ def check_classes(classes: LabelsLike | None, n_classes: int) -> AnyArray:
     """Return the labels of the columns: ``classes``, or 0..K-1 if None."""
     if classes is None:
         return np.arange(n_classes)
-    if isinstance(classes, str):
-        raise TypeError(
-            f"classes must be a list of labels, got the string {classes!r}. For example, pass "
-            f"classes={classes.replace(',', ' ').split()!r}."
-        )
-    if isinstance(classes, set | frozenset | dict):
-        raise TypeError(
-            f"classes must be in the order of the columns, but a {type(classes).__name__} has no "
-            "order. Pass a list."
-        )
+    _raise_if_unordered(classes)
     array = as_array(classes)
     if array.ndim != 1 or len(array) != n_classes:
         got = f"{len(array)} labels" if array.ndim == 1 else f"an array of shape {array.shape}"
@@ -52,6 +43,20 @@ def check_classes(classes: LabelsLike | None, n_classes: int) -> AnyArray:
     if len(set(array.tolist())) != n_classes:
         raise ValueError(f"classes must not contain duplicates, got {array.tolist()}.")
     return array
+
+
+def _raise_if_unordered(classes: LabelsLike) -> None:
+    """Raise if classes are a string or a set instead of a list."""
+    if isinstance(classes, str):
+        raise TypeError(
+            f"classes must be a list of labels, got the string {classes!r}. For example, pass "
+            f"classes={classes.replace(',', ' ').split()!r}."
+        )
+    if isinstance(classes, set | frozenset | dict):
+        raise TypeError(
+            f"classes must be in the order of the columns, but a {type(classes).__name__} has no "
+            "order. Pass a list."
+        )
 
 
 def as_labels(labels: LabelsLike) -> AnyArray:
@@ -78,15 +83,21 @@ def check_label_shape(y: AnyArray, n_classes: int | None = None) -> None:
             f"Labels must have shape (n_samples,), got the single value {y.item()!r}. Pass one "
             "label per row."
         )
-    problem = f"Labels must have shape (n_samples,), got shape {y.shape}."
+    raise ValueError(
+        f"Labels must have shape (n_samples,), got shape {y.shape}. {_shape_hint(y, n_classes)}"
+    )
+
+
+def _shape_hint(y: AnyArray, n_classes: int | None) -> str:
+    """Suggest how to pass labels that have more than one axis."""
     if y.ndim == 2 and y.shape[1] == 1:
-        raise ValueError(f"{problem} Pass np.ravel(y).")
+        return "Pass np.ravel(y)."
     if is_one_hot(y) and n_classes in (None, y.shape[1]):
-        raise ValueError(
-            f"{problem} These rows are one-hot. Pass np.argmax(y, axis=1). If you pass "
-            "classes, pass np.take(classes, np.argmax(y, axis=1)) instead."
+        return (
+            "These rows are one-hot. Pass np.argmax(y, axis=1). If you pass classes, pass "
+            "np.take(classes, np.argmax(y, axis=1)) instead."
         )
-    raise ValueError(f"{problem} These rows are not one-hot, so pass one label per row.")
+    return "These rows are not one-hot, so pass one label per row."
 
 
 def is_one_hot(y: AnyArray) -> bool:
@@ -187,23 +198,23 @@ def raise_if_missing(
     # In an array of strings, NumPy turns NaN into the text "nan", so inspect the original list.
     if y.dtype.kind in "US" and isinstance(labels, list | tuple):
         y = np.array(labels, dtype=object)
-    if y.dtype.kind == "f":
-        missing = np.isnan(y)
-    elif y.dtype.kind in "Mm":
-        missing = np.isnat(y)
-    elif y.dtype.kind == "O":
-        missing = np.fromiter(map(_is_missing, y), dtype=bool, count=len(y))
-    else:
-        return
-    if missing.any():
-        rows = np.flatnonzero(missing)
-        where = f"row {rows[0] + first_row}" + (
-            f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
-        )
+    rows = _missing_rows(y)
+    if len(rows):
+        others = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
         raise ValueError(
-            f"The {what} of {where} is missing ({y[rows[0]]}). Remove such rows from labels and "
-            "scores."
+            f"The {what} of row {rows[0] + first_row}{others} is missing ({y[rows[0]]}). Remove "
+            "such rows from labels and scores."
         )
+
+
+def _missing_rows(y: AnyArray) -> IntArray:
+    if y.dtype.kind == "f":
+        return np.flatnonzero(np.isnan(y))
+    if y.dtype.kind in "Mm":
+        return np.flatnonzero(np.isnat(y))
+    if y.dtype.kind == "O":
+        return np.flatnonzero(np.fromiter(map(_is_missing, y), dtype=bool, count=len(y)))
+    return np.empty(0, dtype=np.intp)
 
 
 def missing_as_text(y: AnyArray) -> str | None:

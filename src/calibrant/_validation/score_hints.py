@@ -72,17 +72,9 @@ def look_like_proba(scores: FloatArray) -> bool:
 def diagnose(array: FloatArray, hints: ScoreHints) -> str | None:
     """Return the likely type of invalid probabilities and a fix, or None if the type is unclear."""
     first_rows = np.asarray(array[:SOME_ROWS], dtype=np.float64)
-    if np.isnan(first_rows).any() or np.isposinf(first_rows).any():
-        return None
     if first_rows.max() <= 0:
-        if first_rows.shape[1] == 1:
-            return (
-                f"No score is positive. Pass {hints.log_proba} for log-probabilities, or "
-                f"{hints.log_odds} for log-odds."
-            )
-        if np.abs(np.exp(first_rows).sum(axis=1) - 1).max() <= HALF_TOLERANCE:
-            return f"These are log-probabilities. Pass {hints.log_proba}."
-        return None
+        return _diagnose_negative(first_rows, hints)
+    # This condition also holds for NaN and +inf.
     if first_rows.min() < 0 or not 1 < first_rows.max() <= 100 * (1 + HALF_TOLERANCE):
         return None
     if first_rows.shape[1] == 1:
@@ -93,6 +85,26 @@ def diagnose(array: FloatArray, hints: ScoreHints) -> str | None:
     if np.abs(first_rows.sum(axis=1) - 100).max() <= 100 * LARGEST_TOLERANCE:
         return f"These are percentages. Pass {hints.percent}."
     return shares_hint(hints)
+
+
+def _diagnose_negative(first_rows: FloatArray, hints: ScoreHints) -> str | None:
+    if first_rows.shape[1] == 1:
+        return (
+            f"No score is positive. Pass {hints.log_proba} for log-probabilities, or "
+            f"{hints.log_odds} for log-odds."
+        )
+    if np.abs(np.exp(first_rows).sum(axis=1) - 1).max() <= HALF_TOLERANCE:
+        return f"These are log-probabilities. Pass {hints.log_proba}."
+    return None
+
+
+def positive_hint(array: FloatArray, hints: ScoreHints) -> str:
+    """Suggest what to pass instead of log-probabilities that are positive."""
+    is_score = array.shape[1] == 1  # of class 1, so rows need not sum to one
+    is_proba = ((array >= 0) & (array <= 1)).all() if is_score else look_like_proba(array)
+    if is_proba:
+        return f"These look like probabilities. Pass {hints.proba}."
+    return f"Pass {hints.logits} for raw scores."
 
 
 def raw_hint(array: FloatArray, hints: ScoreHints) -> str:

@@ -216,8 +216,7 @@ def apply(
 
     output = printing.output()
     check_output(output_path, "table", model)
-    calibrator = load_calibrator(model)
-    n_rows = apply_file(calibrator, data, output_path, output, by)
+    n_rows = apply_file(load_calibrator(model), data, output_path, output, by)
     output.show(f"Wrote {n_rows:,} rows to {output_path}")
     output.result({"n_rows": n_rows, "output": str(output_path)})
 

@@ -211,11 +211,8 @@ def _evaluate_fit(
     from calibrant.metrics import evaluate
 
     if file.has_top_scores:
-        both = (rows.scores, model.predict_proba(rows.scores))
-        before, after = (
-            evaluate(rows.labels, top, n_bins=n_bins, sample_weight=rows.weight) for top in both
-        )
-        return before, after
+        rule = partial(evaluate, rows.labels, n_bins=n_bins, sample_weight=rows.weight)
+        return rule(rows.scores), rule(model.predict_proba(rows.scores))
     sample = rows.sample(file.classes, tuple((by or {}).values()))
     before, after = sample.sum_chunks(partial(_evaluate_both, model, n_bins))
     return before.compute(), after.compute()

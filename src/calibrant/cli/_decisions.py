@@ -150,6 +150,17 @@ def _by_batch(
     model: Calibrator, rows: Any, data: WeightedFileArguments, options: DecideArguments, out: Output
 ) -> Decision:
     """Decide on all rows of the file together."""
+    risk = _batch_risk(options, rows)
+    file = _open_new(data, scores_of(model), options.calibration or data.file, out)
+    new = np.concatenate([block.scores for block in file.blocks(all_columns=True)])
+    selection = select_answers(
+        rows.labels, rows.scores, new, risk, estimator=model, score=options.score
+    )
+    return Decision(_InOrder(selection).columns, scores_of(model), str(selection))
+
+
+def _batch_risk(options: DecideArguments, rows: Any) -> float:
+    """Return the maximum error rate, or raise for options that do not apply to a batch."""
     if options.risk is None or rows.weight is not None:
         raise ValueError(
             "--batch requires --risk and cannot be combined with --weight. For example, pass "
@@ -160,12 +171,7 @@ def _by_batch(
             "With --batch, the decision applies only to one file, so the decision cannot be saved. "
             "Remove --save."
         )
-    file = _open_new(data, scores_of(model), options.calibration or data.file, out)
-    new = np.concatenate([block.scores for block in file.blocks(all_columns=True)])
-    selection = select_answers(
-        rows.labels, rows.scores, new, options.risk, estimator=model, score=options.score
-    )
-    return Decision(_InOrder(selection).columns, scores_of(model), str(selection))
+    return options.risk
 
 
 class _InOrder:
@@ -228,13 +234,7 @@ def read_costs(path: Path, classes: AnyArray) -> tuple[AnyArray, list[str] | Non
     The file contains only numbers, or a table with the actions in the first line and the true
     classes in the first column. Without a first line, the names of actions are None.
     """
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
-    if not lines or len({len(line) for line in lines}) > 1:
-        raise ValueError(
-            f"{path} must be a table of costs with the same number of values in every line. Write "
-            "one line per class and one cost per action."
-        )
+    lines = _read_table(path)
     if all(map(_is_number, lines[0])):
         return _as_numbers(path, lines), None
     names = [line[0] for line in lines[1:]]
@@ -246,6 +246,17 @@ def read_costs(path: Path, classes: AnyArray) -> tuple[AnyArray, list[str] | Non
         )
     table = _as_numbers(path, [line[1:] for line in lines[1:]])
     return table[[names.index(label) for label in labels]], lines[0][1:]
+
+
+def _read_table(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        lines = [[cell.strip() for cell in line] for line in csv.reader(file) if any(line)]
+    if len(set(map(len, lines))) != 1:
+        raise ValueError(
+            f"{path} must be a table of costs with the same number of values in every line. Write "
+            "one line per class and one cost per action."
+        )
+    return lines
 
 
 def _as_numbers(path: Path, lines: list[list[str]]) -> AnyArray:

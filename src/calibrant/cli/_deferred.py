@@ -47,12 +47,7 @@ def import_sklearn() -> None:
     """Import the base of scikit-learn, with placeholders for slow modules."""
     if "sklearn" in sys.modules or any(name in sys.modules for name in _NAMES):
         return
-    for name in _NAMES:
-        sys.modules[name] = _Deferred(name)
-        parent, _, child = name.rpartition(".")
-        # "import a.b.c as d" reads b and c as attributes of their parents.
-        if parent in _NAMES:
-            setattr(sys.modules[parent], child, sys.modules[name])
+    _add_placeholders()
     # NumPy looks up these modules as its attributes, and imports them if they are missing.
     numpy = import_module("numpy")
     numpy.f2py = sys.modules["numpy.f2py"]  # type: ignore[attr-defined]
@@ -62,3 +57,12 @@ def import_sklearn() -> None:
         del numpy.f2py  # type: ignore[attr-defined]
         for name in _NAMES:
             del sys.modules[name]
+
+
+def _add_placeholders() -> None:
+    for name in _NAMES:
+        sys.modules[name] = _Deferred(name)
+        parent, _, child = name.rpartition(".")
+        # "import a.b.c as d" reads b and c as attributes of their parents.
+        if parent in _NAMES:
+            setattr(sys.modules[parent], child, sys.modules[name])

@@ -116,10 +116,8 @@ def read_model_columns(
             f"The model was fitted with --by {' --by '.join(expected)}, so {len(expected)} group "
             f"columns are needed, but {len(names)} were passed. Pass --by once per group column."
         )
-    texts = {
-        column: read_text(file, name, "--by")
-        for column, name in zip(expected, names or expected, strict=True)
-    }
+    pairs = zip(expected, names or expected, strict=True)
+    texts = {column: read_text(file, name, "--by") for column, name in pairs}
     return {name: np.array(text, dtype=object) for name, text in texts.items()} or None
 
 

@@ -237,19 +237,24 @@ def show(state: State, printing: Printing, output_path: Page = None, title: Titl
     """Describe a monitor, and optionally write an HTML page about it."""
     from calibrant.cli._monitor_state import read_monitor
     from calibrant.cli._tables import show_monitor
-    from calibrant.report import monitor_page
 
     output = printing.output()
     monitor = read_monitor(state)
     if output_path is not None:
-        check_other_file(output_path, state)
-        check_replaceable(output_path, "page")
-        if output_path.suffix.lower() not in (".html", ".htm"):
-            raise ValueError(f"{output_path} must end in .html. Pass -o monitor.html.")
-        write_text(output_path, monitor_page(monitor, title or state.stem))
+        _write_page(monitor, title or state.stem, output_path, state)
     show_monitor(monitor, output)
     output.show(*([f"Wrote {output_path}"] if output_path else []))
     output.result(monitor.to_dict())
+
+
+def _write_page(monitor: CalibrationMonitor, title: str, output_path: Path, state: Path) -> None:
+    from calibrant.report import monitor_page
+
+    check_other_file(output_path, state)
+    check_replaceable(output_path, "page")
+    if output_path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"{output_path} must end in .html. Pass -o monitor.html.")
+    write_text(output_path, monitor_page(monitor, title))
 
 
 def prometheus_text(step: MonitorStep) -> str:
@@ -262,16 +267,16 @@ def prometheus_text(step: MonitorStep) -> str:
     }
     lines = []
     for name, (text, value) in values.items():
-        full = f"calibrant_monitor_{name}"
-        kind = "counter" if name.endswith("_total") else "gauge"
-        lines += [f"# HELP {full} {text}", f"# TYPE {full} {kind}", f"{full} {value!r}"]
-    full = "calibrant_monitor_gap"
-    lines += [
-        f"# HELP {full} Mean predicted probability minus observed frequency.",
-        f"# TYPE {full} gauge",
-    ]
-    lines += [f'{full}{{claim="{_escaped(gap.claim)}"}} {gap.mean!r}' for gap in step.gaps]
+        lines += [*_metric_head(name, text), f"calibrant_monitor_{name} {value!r}"]
+    lines += _metric_head("gap", "Mean predicted probability minus observed frequency.")
+    for gap in step.gaps:
+        lines.append(f'calibrant_monitor_gap{{claim="{_escaped(gap.claim)}"}} {gap.mean!r}')
     return "\n".join(lines) + "\n"
+
+
+def _metric_head(name: str, text: str) -> list[str]:
+    kind = "counter" if name.endswith("_total") else "gauge"
+    return [f"# HELP calibrant_monitor_{name} {text}", f"# TYPE calibrant_monitor_{name} {kind}"]
 
 
 def _escaped(text: str) -> str:

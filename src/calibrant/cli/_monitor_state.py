@@ -81,9 +81,20 @@ def recall_options(
     monitor: CalibrationMonitor, data: WeightedFileArguments
 ) -> WeightedFileArguments:
     """Return the arguments of an update, completed by the options of `start`."""
+    options = _read_options(monitor)
+    has_scores = any(getattr(data, kind) for kind in KINDS)
+    used = {
+        name: value
+        for name, value in options.items()
+        if not getattr(data, name) and not (has_scores and name in KINDS)
+    }
+    # The classes come from the state.
+    return replace(data, classes=None, **used)
+
+
+def _read_options(monitor: CalibrationMonitor) -> dict[str, Any]:
     options = monitor.metadata.get("options", {})
-    kinds = {name: type(getattr(data, name)) for name in _REMEMBERED}
-    if not isinstance(options, dict) or not set(options) <= set(kinds):
+    if not isinstance(options, dict) or not set(options) <= set(_REMEMBERED):
         raise ValueError(
             "'options' in the metadata of the state must be the options of monitor start. Run "
             "calibrant monitor start again."
@@ -94,14 +105,7 @@ def recall_options(
                 "'options' in the metadata of the state must be strings or booleans, got "
                 f"{reprlib.repr(value)} for {name!r}. Run calibrant monitor start again."
             )
-    has_scores = any(getattr(data, kind) for kind in KINDS)
-    used = {
-        name: value
-        for name, value in options.items()
-        if not getattr(data, name) and not (has_scores and name in KINDS)
-    }
-    # The classes come from the state.
-    return replace(data, classes=None, **used)
+    return options
 
 
 def scores_of(monitor: CalibrationMonitor) -> ModelScores:
@@ -130,14 +134,19 @@ def digest_rows(rows: LoadedRows, groups: list[str] | None) -> str:
     return digest.hexdigest()
 
 
-def note_file(monitor: CalibrationMonitor, when: str, digest: str, *, again: bool) -> None:
-    """Record the name and the digest of an update, and raise if either was added before."""
-    files = monitor.metadata.setdefault("files", [])
+def _read_files(monitor: CalibrationMonitor) -> list[list[str]]:
+    files = monitor.metadata.get("files", [])
     if not isinstance(files, list) or not all(isinstance(entry, list) for entry in files):
         raise ValueError(
             "'files' in the metadata of the state must be pairs of a name and a digest. Run "
             "calibrant monitor start again."
         )
+    return files
+
+
+def note_file(monitor: CalibrationMonitor, when: str, digest: str, *, again: bool) -> None:
+    """Record the name and the digest of an update, and raise if either was added before."""
+    files = _read_files(monitor)
     names = {entry.when for entry in monitor.history}
     earlier = next((entry[0] for entry in files if digest in entry), None)
     if earlier is not None and not again:

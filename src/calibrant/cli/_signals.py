@@ -11,6 +11,9 @@ from typing import Any
 
 from calibrant._output.files import replace_file
 
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+"""Names of signals that end a command. Windows has no SIGHUP."""
+
 _RETRY_SECONDS = 0.05
 """Seconds until a signal that arrived during an uninterruptible step is handled again."""
 
@@ -24,21 +27,20 @@ class Termination(BaseException):
 @contextmanager
 def catch_signals() -> Iterator[None]:
     """Raise `Termination` for SIGINT, SIGTERM and SIGHUP."""
-    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():
-        names = []  # only the main thread may install handlers
-    before = {getattr(signal, name): signal.getsignal(getattr(signal, name)) for name in names}
+        numbers = []  # only the main thread may install handlers
     # Signals that the parent ignores (nohup) stay ignored.
-    numbers = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in numbers:
+    before = {n: old for n in numbers if (old := signal.getsignal(n)) is not signal.SIG_IGN}
+    for number in before:
         signal.signal(number, _end)
     try:
         yield
     finally:
-        if hasattr(signal, "setitimer") and numbers:
+        if hasattr(signal, "setitimer") and before:
             signal.setitimer(signal.ITIMER_REAL, 0)  # no signal may be handled after the command
-        for number in numbers:
-            signal.signal(number, before[number])
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -97,21 +97,25 @@ def _evaluation_cells(
     result: Any, intervals: Mapping[str, Interval]
 ) -> tuple[list[str], list[list[str]]]:
     """Titles and rows of the table of one evaluation."""
-    from calibrant.metrics.registry import METRICS
-
-    values = {
-        METRICS[name].title if name in METRICS else _COUNTS.get(name, name): value
-        for name, value in result.to_dict().items()
-    }
-    rows = {title: [title, _value_text(value), ""] for title, value in values.items()}
+    rows = {}
+    for name, value in result.to_dict().items():
+        title = _metric_title(name, _COUNTS.get(name, name))
+        rows[title] = [title, _value_text(value), ""]
     for name, entry in intervals.items():
-        title = METRICS[name].title if name in METRICS else entry.quantity
+        title = _metric_title(name, entry.quantity)
         # An interval completes the row of its measure, or adds a new row.
         interval = format_interval(entry.low, entry.high)
         rows[title] = [title, format_number(entry.estimate), interval]
     if not intervals:
         return ["", "value"], [row[:2] for row in rows.values()]
     return ["", "value", "95% CI"], list(rows.values())
+
+
+def _metric_title(name: str, otherwise: str) -> str:
+    """Title of a metric, or another title if there is no metric of this name."""
+    from calibrant.metrics.registry import METRICS
+
+    return METRICS[name].title if name in METRICS else otherwise
 
 
 def _value_text(value: Any) -> str:
@@ -122,11 +126,8 @@ def _value_text(value: Any) -> str:
 
 def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
     """One line per confidence interval."""
-    from calibrant.metrics.registry import METRICS
-
-    titles = {name: metric.title for name, metric in METRICS.items()}
     return [
-        f"{titles.get(name, entry.quantity)}: {format_number(entry.estimate)} "
+        f"{_metric_title(name, entry.quantity)}: {format_number(entry.estimate)} "
         f"({format_percent(entry.level)} CI {format_interval(entry.low, entry.high)}, "
         f"{entry.guarantee})"
         for name, entry in intervals.items()
@@ -185,23 +186,14 @@ def _show_tables(result: Comparison, output: Output, *, has_titles: bool) -> Non
             output.show(whole)
             continue
         # The last two columns describe the reduction in log-loss.
-        metrics, reduction = (
-            _table(
-                [titles[k] for k in columns],
-                [[row[k] for k in columns] for row in rows],
-                has_names=True,
-            )
-            for columns in (range(len(titles) - 2), (0, -2, -1))
-        )
-        output.show(metrics, "", reduction)
+        metrics = _table(titles[:-2], [row[:-2] for row in rows], has_names=True)
+        reduction = [[row[0], *row[-2:]] for row in (titles, *rows)]
+        output.show(metrics, "", _table(reduction[0], reduction[1:], has_names=True))
 
 
 def _comparison_cells(result: Comparison, place: int) -> tuple[list[str], list[list[str]]]:
     """Titles and rows of the table of one data set."""
-    from calibrant.metrics.registry import METRICS
-
-    titles = ["method"]
-    titles += [METRICS[name].title if name in METRICS else name for name in result.metrics]
+    titles = [_metric_title(name, name) for name in result.metrics]
     rows = []
     for m, method in enumerate(result.methods):
         values = [format_number(value) for value in result.mean[place, m].tolist()]
@@ -212,7 +204,7 @@ def _comparison_cells(result: Comparison, place: int) -> tuple[list[str], list[l
         ]
         # The first method is uncalibrated, so it has no reduction in log-loss.
         rows.append([method, *values, *(reduction if m else ["", ""])])
-    return [*titles, "log-loss reduction", "95% CI"], rows
+    return ["method", *titles, "log-loss reduction", "95% CI"], rows
 
 
 def _table(

@@ -45,18 +45,13 @@ class ArrayReader(FileReader):
         self, options: FileOptions, *, needs_label: bool, model: ModelScores | None
     ) -> None:
         self.path = options.path
-        if self.path.suffix == ".npz" and (options.label or options.inputs):
-            raise ParameterError(
-                "{label}, {proba} and {logits} apply only to tables with columns. In an .npz "
-                "file, name the arrays probs or logits, and labels."
-            )
+        _reject_column_options(options)
         arrays = _read_arrays(options, model)
         self.scores, self.score_name, self.inputs, self.labels, self.arrays = arrays
         self._check_shapes(needs_label)
         self.weight = self._weights_of(options.weight)
-        self.names, self._order = self._class_names(), None
-        if model is not None and len(self.names) == len(model.names):
-            self._order = self._order_for(model)
+        self.names = self._class_names()
+        self._order = None if model is None else self._order_for(model)
         self.n_rows = len(self.scores)
         if self.labels is not None:
             kinds = {"b": "bool", "f": "float", "i": "int", "u": "int"}
@@ -87,9 +82,13 @@ class ArrayReader(FileReader):
         return weight.astype(np.float64)
 
     def _order_for(self, model: ModelScores) -> IntArray | None:
-        """Return the positions of the columns of a model's classes, or None for the same order."""
+        """Return the positions of the columns of a model's classes, or None for the same order.
+
+        The caller rejects files with another number of classes.
+        """
         names, wanted = self.names, model.names
-        if names == wanted or names == tuple(map(str, range(len(wanted)))):
+        is_numbered = names == tuple(map(str, range(len(wanted))))
+        if names == wanted or is_numbered or len(names) != len(wanted):
             return None
         if sorted(names) != sorted(wanted):
             raise ValueError(
@@ -106,6 +105,9 @@ class ArrayReader(FileReader):
             )
         if len(self.scores) == 0:
             raise ValueError(f"{self.path} has no rows.")
+        self._check_labels(needs_label)
+
+    def _check_labels(self, needs_label: bool) -> None:
         if needs_label and self.labels is None:
             raise ParameterError(
                 "{path} has no labels. Add an array named labels, or pass {labels:'FILE.npy'}.",
@@ -142,6 +144,14 @@ class ArrayReader(FileReader):
         assert self.labels is not None
         for rows in row_blocks(len(self.labels), 1, elements=WORK_MEMORY // 2):
             yield pa.array(self.labels[rows])
+
+
+def _reject_column_options(options: FileOptions) -> None:
+    if options.path.suffix == ".npz" and (options.label or options.inputs):
+        raise ParameterError(
+            "{label}, {proba} and {logits} apply only to tables with columns. In an .npz file, "
+            "name the arrays probs or logits, and labels."
+        )
 
 
 def _read_arrays(options: FileOptions, model: ModelScores | None) -> _Arrays:
@@ -258,13 +268,7 @@ class FileArray:
             raise ValueError(
                 "arrays of Python objects are not supported, so save numbers or strings"
             )
-        # Python integers (dtype=object) do not overflow for the sizes of a damaged header.
-        n_bytes = int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
-        n_stored = path.stat().st_size - self._start
-        if n_bytes != n_stored:
-            raise ValueError(
-                f"the file has {n_stored:,} bytes of data, but its header declares {n_bytes:,}"
-            )
+        _check_size(self.shape, self.dtype, path.stat().st_size - self._start, "the file")
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -337,12 +341,16 @@ def _read_head(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def _check_head(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
-    """Raise if the declared size of an array differs from its data, before allocation."""
     with archive.open(entry) as file:
         shape, _, dtype = _read_head(file)
-        n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
-        n_stored = entry.file_size - file.tell()
+        _check_size(shape, dtype, entry.file_size - file.tell(), entry.filename)
+
+
+def _check_size(shape: tuple[int, ...], dtype: np.dtype[Any], n_stored: int, name: str) -> None:
+    """Raise if the declared size of an array differs from its data, before allocation."""
+    # Python integers (dtype=object) do not overflow for the sizes of a damaged header.
+    n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
     if n_bytes != n_stored:
         raise ValueError(
-            f"{entry.filename} has {n_stored:,} bytes of data, but its header declares {n_bytes:,}"
+            f"{name} has {n_stored:,} bytes of data, but its header declares {n_bytes:,}"
         )

@@ -108,10 +108,8 @@ class Writer:
         if isinstance(value, Notion):
             return {"notion": _notion_name(value, where)}
         if is_dataclass(value) and not isinstance(value, type):
-            name, values = (
-                self._name(value),
-                {f.name: getattr(value, f.name) for f in fields(value)},
-            )
+            name = self._name(value)
+            values = {f.name: getattr(value, f.name) for f in fields(value)}
             return {"record": name, "fields": self._members(name, values)}
         if isinstance(value, BaseEstimator):
             return {"model": self.model(value)}
@@ -132,13 +130,16 @@ class Writer:
             raise TypeError(f"{where} is an array of dtype {array.dtype}, which cannot be saved.")
         if where not in self.may_be_nan and array.dtype.kind == "f" and np.isnan(array).any():
             raise ValueError(f"{where} contains NaN, so it cannot be saved. Fit the model again.")
-        # Keep the memory layout, which determines the order in which BLAS adds numbers. Another
-        # order could change the last bit of a prediction.
-        is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-        order: Literal["C", "F"] = "F" if is_fortran else "C"
-        raw = np.asarray(array, dtype=_NUMERIC[name]).tobytes(order)
-        text = base64.b64encode(raw).decode("ascii")
-        return {"array": name, "shape": shape, "order": order, "data": text}
+        return {"array": name, "shape": shape, **_encode_numbers(array)}
+
+
+def _encode_numbers(array: AnyArray) -> dict[str, str]:
+    # Keep the memory layout, which determines the order in which BLAS adds numbers. Another order
+    # could change the last bit of a prediction.
+    is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+    order: Literal["C", "F"] = "F" if is_fortran else "C"
+    raw = np.asarray(array, dtype=_NUMERIC[array.dtype.name]).tobytes(order)
+    return {"order": order, "data": base64.b64encode(raw).decode("ascii")}
 
 
 def _notion_name(notion: Notion, where: str) -> str:
@@ -296,24 +297,27 @@ class Reader:
             array = np.empty(len(data), dtype=object)
             array[:] = [self.value(item) for item in data]
             return array
-        width = kind.removeprefix("text") if isinstance(kind, str) else ""
-        if (
-            not (width.isascii() and width.isdigit())
-            or len(width) > 9
-            or not all(isinstance(item, str) for item in data)
-        ):
-            raise ValueError(
-                f"{_short(kind)} is not a valid type of array, or the entries are not strings"
-            )
-        if not max(map(len, data), default=0) <= int(width) <= _LONGEST_TEXT:
-            raise ValueError(
-                f"the width of {_short(kind)} must be between the length of the longest string and "
-                f"{_LONGEST_TEXT}"
-            )
-        self._text_bytes += 4 * int(width) * len(data)
+        width = _text_width(kind, data)
+        self._text_bytes += 4 * width * len(data)
         if self._text_bytes > _MOST_TEXT:
             raise ValueError(f"its arrays of strings need more than {_MOST_TEXT:,} bytes of memory")
-        return np.array(data, dtype=f"<U{int(width)}")
+        return np.array(data, dtype=f"<U{width}")
+
+
+def _text_width(kind: Any, data: list[Any]) -> int:
+    """Return the number of characters per entry of an array of strings."""
+    width = kind.removeprefix("text") if isinstance(kind, str) else ""
+    is_width = width.isascii() and width.isdigit() and len(width) <= 9
+    if not is_width or not all(isinstance(item, str) for item in data):
+        raise ValueError(
+            f"{_short(kind)} is not a valid type of array, or the entries are not strings"
+        )
+    if not max(map(len, data), default=0) <= int(width) <= _LONGEST_TEXT:
+        raise ValueError(
+            f"the width of {_short(kind)} must be between the length of the longest string and "
+            f"{_LONGEST_TEXT}"
+        )
+    return int(width)
 
 
 def _is_complete(record: type[Any], names: set[str]) -> bool:
@@ -332,10 +336,7 @@ def _numbers(kind: str, shape: tuple[int, ...], order: Any, data: Any) -> AnyArr
             f"an array needs the order 'C' or 'F' and data as a string, got {_short(order)} and "
             f"{_short(data)}"
         )
-    try:
-        raw = base64.b64decode(data.encode("ascii"), validate=True)
-    except (binascii.Error, UnicodeEncodeError) as error:
-        raise ValueError(f"the data of an array are damaged ({error})") from None
+    raw = _decode_base64(data)
     dtype = _NUMERIC[kind]
     n_bytes = math.prod(shape) * dtype.itemsize
     if len(raw) != n_bytes:
@@ -343,6 +344,13 @@ def _numbers(kind: str, shape: tuple[int, ...], order: Any, data: Any) -> AnyArr
             f"an array of {kind} and shape {shape} needs {n_bytes} bytes, got {len(raw)}"
         )
     return np.frombuffer(raw, dtype=dtype).astype(kind).reshape(shape, order=order)
+
+
+def _decode_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text.encode("ascii"), validate=True)
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise ValueError(f"the data of an array are damaged ({error})") from None
 
 
 def _holds_nan(value: Any) -> bool:

@@ -107,7 +107,17 @@ def top_label_rule(options: FileOptions, model: ModelScores | None = None) -> La
 
 
 def _match_names(reader: FileReader, names: Sequence[str], *, is_given: bool) -> LabelRule:
-    n_classes = reader.n_classes
+    _check_names(names, reader.n_classes)
+    if reader.has_text_labels:
+        return _text_rule(reader, names, is_given=is_given)
+    if not is_given and (keys := _numbers_of(reader, names)) is not None:
+        return LabelRule(tuple(str(int(key)) for key in keys), class_values(keys))
+    if _are_whole(names) or _are_named(reader, names):
+        return LabelRule(tuple(names), class_values(names))
+    return _number_rule(reader, names)
+
+
+def _check_names(names: Sequence[str], n_classes: int) -> None:
     if len(names) != n_classes:
         raise ParameterError(
             "{classes} has {n} labels, but the file has {n_columns} score columns. Pass one label "
@@ -116,13 +126,6 @@ def _match_names(reader: FileReader, names: Sequence[str], *, is_given: bool) ->
         )
     if len(set(names)) != n_classes:
         raise ValueError(f"Classes must not contain duplicates, got {shortened(names)}.")
-    if reader.has_text_labels:
-        return _text_rule(reader, names, is_given=is_given)
-    if not is_given and (keys := _numbers_of(reader, names)) is not None:
-        return LabelRule(tuple(str(int(key)) for key in keys), class_values(keys))
-    if _are_whole(names) or _are_named(reader, names):
-        return LabelRule(tuple(names), class_values(names))
-    return _number_rule(reader, names)
 
 
 def _number_rule(reader: FileReader, names: Sequence[str]) -> LabelRule:

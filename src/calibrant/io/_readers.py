@@ -186,16 +186,20 @@ def as_text(labels: Any) -> Any:
     if pa.types.is_boolean(labels.type):
         labels = labels.cast(pa.int8())
     if pa.types.is_floating(labels.type):
-        try:
-            labels = labels.cast(pa.int64())
-        except pa.ArrowInvalid:
-            raise ValueError(
-                "Labels must be strings or integers, but the label column contains other numbers. "
-                "Check that this column contains the labels."
-            ) from None
+        labels = _as_integers(labels)
     if pa.types.is_nested(labels.type):
         raise ValueError(f"Labels must be strings or integers, got values of type {labels.type}.")
     return labels.cast(pa.string())
+
+
+def _as_integers(labels: Any) -> Any:
+    try:
+        return labels.cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise ValueError(
+            "Labels must be strings or integers, but the label column contains other numbers. "
+            "Check that this column contains the labels."
+        ) from None
 
 
 def _kind(dtype: Any) -> str:
@@ -220,18 +224,21 @@ class TableReader(FileReader):
         self.path = options.path
         with _named_errors(self.path):
             self.schema = self._read_schema()
-        repeated = [name for name, times in Counter(self.schema.names).items() if times > 1]
-        if repeated:
-            raise ValueError(
-                f"{self.path} has several columns {sorted(repeated)[0]!r}. Rename or remove "
-                "duplicate columns."
-            )
+        self._raise_if_repeated()
         self.kinds = {field.name: _kind(field.type) for field in self.schema}
         self.columns = choose_columns(self.kinds, options, needs_label=needs_label, model=model)
         self.inputs, self.top_labels = self.columns.inputs, self.columns.top_labels
         self.names = self.columns.names if len(self.columns.scores) > 1 else ("0", "1")
         self.label_kind = self._label_kind()
         self.note = self.columns.summary() if self.columns.was_guessed else None
+
+    def _raise_if_repeated(self) -> None:
+        repeated = [name for name, times in Counter(self.schema.names).items() if times > 1]
+        if repeated:
+            raise ValueError(
+                f"{self.path} has several columns {min(repeated)!r}. Rename or remove duplicate "
+                "columns."
+            )
 
     def _label_kind(self) -> str:
         name = self.columns.label

@@ -131,6 +131,10 @@ class Columns:
         )
 
 
+_ScoreColumns = tuple[list[str], list[str]]
+"""Names of the score columns, and the classes of these columns."""
+
+
 def choose_columns(
     kinds: Kinds, options: FileOptions, *, needs_label: bool, model: ModelScores | None = None
 ) -> Columns:
@@ -216,14 +220,10 @@ def _guess_label(kinds: Kinds) -> str:
     )
 
 
-def _match_pattern(
-    columns: Sequence[str], pattern: str, inputs: str
-) -> tuple[list[str], list[str]]:
+def _match_pattern(columns: Sequence[str], pattern: str, inputs: str) -> _ScoreColumns:
     """The columns that match a pattern or list, and the classes in their names."""
     if "*" not in pattern:
-        kinds = dict.fromkeys(columns, "")
-        listed = [str(_find_column(kinds, name.strip(), inputs)) for name in pattern.split(",")]
-        return listed, [name.strip() for name in listed]
+        return _find_listed(columns, pattern, inputs)
     matches = [name for name in columns if fnmatchcase(name.strip(), pattern)]
     if not matches:
         raise ParameterError(
@@ -237,15 +237,17 @@ def _match_pattern(
     ]
 
 
+def _find_listed(columns: Sequence[str], names: str, inputs: str) -> _ScoreColumns:
+    kinds = dict.fromkeys(columns, "")
+    listed = [str(_find_column(kinds, name.strip(), inputs)) for name in names.split(",")]
+    return listed, [name.strip() for name in listed]
+
+
 def _guess_scores(columns: Sequence[str], kinds: Kinds) -> tuple[list[str], list[str], str]:
     by_prefix = {inputs: _with_prefix(columns, inputs) for inputs in PREFIXES}
     several = [inputs for inputs, (scores, _) in by_prefix.items() if len(scores) > 1]
     if len(several) > 1:
-        patterns = [f"{PREFIXES[inputs][0]}*" for inputs in several]
-        choices = [f"{{{kind}:{name!r}}}" for kind, name in zip(several, patterns, strict=True)]
-        raise ParameterError(
-            f"The file has columns {' and '.join(patterns)}. Pass {' or '.join(choices)}."
-        )
+        raise _several_kinds(several)
     if several:
         return *by_prefix[several[0]], several[0]
     floats = [name for name in columns if kinds[name] == "float"]
@@ -258,7 +260,15 @@ def _guess_scores(columns: Sequence[str], kinds: Kinds) -> tuple[list[str], list
     )
 
 
-def _with_prefix(columns: Sequence[str], inputs: str) -> tuple[list[str], list[str]]:
+def _several_kinds(kinds: Sequence[str]) -> ParameterError:
+    patterns = [f"{PREFIXES[inputs][0]}*" for inputs in kinds]
+    choices = [f"{{{inputs}:{name!r}}}" for inputs, name in zip(kinds, patterns, strict=True)]
+    return ParameterError(
+        f"The file has columns {' and '.join(patterns)}. Pass {' or '.join(choices)}."
+    )
+
+
+def _with_prefix(columns: Sequence[str], inputs: str) -> _ScoreColumns:
     """The columns with the usual prefix of such scores, and the classes in their names.
 
     If there are several prefixes, the prefix with the most columns is used.
@@ -272,7 +282,7 @@ def _beginning_with(prefix: str, columns: Sequence[str]) -> list[str]:
     return [name for name in columns if name.strip().startswith(prefix)]
 
 
-def _find_for_model(columns: Sequence[str], model: ModelScores) -> tuple[list[str], list[str]]:
+def _find_for_model(columns: Sequence[str], model: ModelScores) -> _ScoreColumns:
     """Return the score columns for a model, and its classes.
 
     The score columns have the column names of `fit`, are named after the classes of the model, or
@@ -336,7 +346,7 @@ def _reject_top_output(columns: Sequence[str]) -> None:
 
 def _order_for_model(
     scores: list[str], names: list[str], model: ModelScores, *, is_list: bool
-) -> tuple[list[str], list[str]]:
+) -> _ScoreColumns:
     """Return columns in the order of the classes of a model.
 
     Columns are matched by name. Other lists of names, and patterns that match numbered columns,

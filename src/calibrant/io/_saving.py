@@ -92,17 +92,7 @@ def save(
     _check_metadata(metadata or {})
     writer = Writer(registered(), _MAY_BE_NAN)
     writer.model(calibrator)
-    # Calibrators that were fitted one by one and then put together have no summary.
-    training = vars(calibrator).get("training_")
-    document = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "calibrant": __version__,
-        **({"metadata": dict(metadata)} if metadata else {}),
-        "classes": np.asarray(calibrator.classes_).tolist(),
-        "training": None if training is None else training.to_dict(),
-        "models": writer.models,
-    }
+    document = {**_header(calibrator, metadata), "models": writer.models}
     write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
@@ -238,14 +228,7 @@ def _read_document(path: Path) -> Any:
 
 
 def _from_document(document: Any) -> Any:
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ValueError(f"its 'format' is not {FORMAT!r}")
-    schema = document.get("schema")
-    if type(schema) is not int or schema != SCHEMA:
-        raise ValueError(
-            f"its schema is {schema!r}, but this version of calibrant ({__version__}) reads schema "
-            f"{SCHEMA}"
-        )
+    _check_format(document)
     models = document.get("models")
     if not isinstance(models, list) or not models:
         raise ValueError("it contains no model")
@@ -258,6 +241,30 @@ def _from_document(document: Any) -> Any:
     _check_works(loaded)
     _check_header(document, loaded)
     return loaded
+
+
+def _check_format(document: Any) -> None:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ValueError(f"its 'format' is not {FORMAT!r}")
+    schema = document.get("schema")
+    if type(schema) is not int or schema != SCHEMA:
+        raise ValueError(
+            f"its schema is {schema!r}, but this version of calibrant ({__version__}) reads schema "
+            f"{SCHEMA}"
+        )
+
+
+def _header(calibrator: Any, metadata: Metadata | None) -> dict[str, Any]:
+    # Calibrators that were fitted one by one and then put together have no summary.
+    training = vars(calibrator).get("training_")
+    return {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "calibrant": __version__,
+        **({"metadata": dict(metadata)} if metadata else {}),
+        "classes": np.asarray(calibrator.classes_).tolist(),
+        "training": None if training is None else training.to_dict(),
+    }
 
 
 def _check_header(document: dict[str, Any], loaded: Any) -> None:
@@ -297,9 +304,7 @@ def _check_prediction(loaded: Any) -> None:
     rows = _probe(loaded.inputs, len(labels))
     plain = loaded._plain()
     proba = np.asarray(plain.predict_proba(rows))
-    if proba.shape != rows.shape or not (
-        np.isfinite(proba).all() and proba.min() >= 0 and proba.max() <= 1 + 1e-6
-    ):
+    if proba.shape != rows.shape or not (proba.min() >= 0 and proba.max() <= 1 + 1e-6):
         raise ValueError("its predictions are not probabilities")
     if not plain.is_multilabel_:
         plain.predict(rows)

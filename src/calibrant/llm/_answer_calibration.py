@@ -114,17 +114,10 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
         is_complete: BoolArray = np.asarray(~np.isnan(columns).any(axis=1))
         self.n_missing_ = int((~is_complete).sum())
         x, y = columns[is_complete], outcome[is_complete]
-        if len(np.unique(y)) < 2:
-            raise ValueError(
-                f"{len(y)} complete rows have only one outcome, but rows with correct answers and "
-                "rows with wrong answers are needed. Pass more rows."
-            )
-        task = self._task_names(frame, is_complete)
-        names = np.unique(task)
-        codes = np.searchsorted(names, task)
+        _check_outcomes(y)
+        names, codes = np.unique(self._task_names(frame, is_complete), return_inverse=True)
         self.strength_ = _best_strength(x, y, codes, len(names))
-        slopes, intercept, effects = _fit(x, y, codes, len(names), self.strength_)
-        self.coef_, self.intercept_ = slopes, intercept
+        self.coef_, self.intercept_, effects = _fit(x, y, codes, len(names), self.strength_)
         self.effects_ = dict(zip(names.tolist(), effects.tolist(), strict=True))
         self.classes_ = np.array([False, True])
         return self
@@ -190,6 +183,14 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
         array of bool, shape (n,)
         """
         return self.predict_confidence(X) > 0.5
+
+
+def _check_outcomes(y: BoolArray) -> None:
+    if len(np.unique(y)) < 2:
+        raise ValueError(
+            f"{len(y)} complete rows have only one outcome, but rows with correct answers and "
+            "rows with wrong answers are needed. Pass more rows."
+        )
 
 
 def _fit(

@@ -32,6 +32,11 @@ def answer_frame(X: Any) -> tuple[Any, AnyArray | None]:
         return X, None
     X.one_source("calibrator")
     runs = X.evaluated
+    return _join_features(runs), np.concatenate([run.correct for run in runs.values()])
+
+
+def _join_features(runs: Mapping[str, Run]) -> dict[str, Any]:
+    """Return the features, confidences and task names of all runs as columns."""
     names = {name for run in runs.values() for name in run.features}
     columns: dict[str, Any] = {
         name: np.concatenate(
@@ -41,7 +46,7 @@ def answer_frame(X: Any) -> tuple[Any, AnyArray | None]:
     }
     columns["confidence"] = np.concatenate([run.confidence for run in runs.values()])
     columns["task"] = np.repeat(list(runs), [len(run) for run in runs.values()])
-    return columns, np.concatenate([run.correct for run in runs.values()])
+    return columns
 
 
 def answer_columns(frame: Any, names: Sequence[str], *, percent: bool) -> FloatArray:

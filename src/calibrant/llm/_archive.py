@@ -90,13 +90,7 @@ class Archive:
             content = self._unzip(info) if info.compress_type == _ZSTD else self._inflate(info)
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
             raise ValueError(f"{place} cannot be decompressed: {error}. {_AGAIN}") from None
-        if len(content) != info.file_size:
-            raise ValueError(
-                f"{place} does not have the {info.file_size:,} bytes that the archive declares. "
-                f"{_AGAIN}"
-            )
-        if zlib.crc32(content) != info.CRC:
-            raise ValueError(f"{place} is damaged, because its checksum is wrong. {_AGAIN}")
+        _check_content(content, info, place)
         self._read += len(content)
         if self._read > max(_SMALL_CONTENT, _MOST_EXPANSION * self._size):
             raise ValueError(
@@ -137,3 +131,14 @@ class Archive:
             name, extra = struct.unpack("<HH", header[26:30])
             file.seek(name + extra, io.SEEK_CUR)
             return file.read(info.compress_size)
+
+
+def _check_content(content: bytes, info: zipfile.ZipInfo, place: str) -> None:
+    """Raise if the size or the checksum of a member differs from its entry in the archive."""
+    if len(content) != info.file_size:
+        raise ValueError(
+            f"{place} does not have the {info.file_size:,} bytes that the archive declares. "
+            f"{_AGAIN}"
+        )
+    if zlib.crc32(content) != info.CRC:
+        raise ValueError(f"{place} is damaged, because its checksum is wrong. {_AGAIN}")

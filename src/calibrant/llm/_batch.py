@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from calibrant.llm._collect import AnswerRows, OptionRows
 from calibrant.llm._files import read_records
 from calibrant.llm._run import Run
-from calibrant.llm._tokens import LETTERS, letter_scores, mean_logprob, token_entries
+from calibrant.llm._tokens import LETTERS, LetterScores, letter_scores, mean_logprob, token_entries
 
 
 class Target(NamedTuple):
@@ -84,16 +84,19 @@ def _add(
         rows.n_missing += 1
         return
     if most is not None:
-        letters = letter_scores(entries, target.n_options or most, place)
-        if letters is None:
-            rows.n_missing += 1
-            return
-        rows.n_unlisted += letters.has_unlisted
-        rows.options.add(letters.scores, [LETTERS.index(target.text)])
+        _add_letters(rows, letter_scores(entries, target.n_options or most, place), target)
         return
     mean = mean_logprob(entries, place)
     features = {"mean_logprob": mean, "length": float(len(text))}
     rows.answers.add(text.lower() == target.text.lower(), exp(mean), features)
+
+
+def _add_letters(rows: _TaskRows, letters: LetterScores | None, target: Target) -> None:
+    if letters is None:
+        rows.n_missing += 1
+        return
+    rows.n_unlisted += letters.has_unlisted
+    rows.options.add(letters.scores, [LETTERS.index(target.text)])
 
 
 def _choice(record: Mapping[str, Any]) -> Mapping[str, Any]:

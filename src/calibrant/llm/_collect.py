@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from calibrant._typing import FloatArray
 from calibrant._validation import OptionScores
 from calibrant.llm._run import Run
 
@@ -41,7 +40,6 @@ class OptionRows:
         source: str,
         path: str,
         *,
-        features: Mapping[str, FloatArray] | None = None,
         n_missing: int = 0,
         figures: Mapping[str, float] | None = None,
     ) -> Run:
@@ -65,7 +63,6 @@ class OptionRows:
             confidence=confidence,
             options=options,
             labels=labels,
-            features=dict(features or {}),
             n_missing=n_missing,
             skipped=dict(self.skipped),
             figures=dict(figures or {}),
@@ -101,9 +98,7 @@ class AnswerRows:
         if question is not None:
             self._groups.append(self._codes.setdefault(question, len(self._codes)))
 
-    def build(
-        self, task: str, source: str, path: str, figures: Mapping[str, float] | None = None
-    ) -> Run:
+    def build(self, task: str, source: str, path: str) -> Run:
         """Return the run with all rows that were added."""
         is_repeated = len(self._codes) < len(self._groups)
         features = {name: np.array(values) for name, values in self._features.items()}
@@ -116,6 +111,5 @@ class AnswerRows:
             groups=np.array(self._groups, dtype=np.intp) if is_repeated else None,
             n_missing=self.n_missing,
             skipped=dict(self.skipped),
-            figures=dict(figures or {}),
             path=path,
         )

@@ -41,25 +41,15 @@ def task_diagram(name: str, run: Run) -> TaskDiagram:
     """Compute the bins of a task."""
     n_bins = int(np.clip(len(run) // _ROWS_PER_BIN, 1, _MOST_BINS))
     # In this binary problem, class 1 means that the answer is correct.
+    outcome = run.correct.astype(int)
     table = calibration_curve(
-        run.correct.astype(int),
-        run.confidence,
-        notion="class-1",
-        n_bins=n_bins,
-        strategy="quantile",
+        outcome, run.confidence, notion="class-1", n_bins=n_bins, strategy="quantile"
     )
     used = table.weight[0] > 0
     rows, hits = table.weight[0][used], table.outcome[0][used]
     low, high = clopper_pearson(hits, rows, 0.05)
-    scores = table.score[0][used] / rows
-    return TaskDiagram(
-        task=name,
-        confidence=tuple(scores.tolist()),
-        accuracy=tuple((hits / rows).tolist()),
-        low=tuple(low.tolist()),
-        high=tuple(high.tolist()),
-        rows=tuple(rows.astype(int).tolist()),
-    )
+    columns = (table.score[0][used] / rows, hits / rows, low, high, rows.astype(int))
+    return TaskDiagram(name, *(tuple(column.tolist()) for column in columns))
 
 
 def draw_diagram(diagram: TaskDiagram) -> str:

@@ -59,13 +59,11 @@ def read_records(path: Path, skipped: Counter[str]) -> Iterator[tuple[int, dict[
         place = f"{path}, line {number}"
         try:
             record = json.loads(line)
-        except ValueError as error:
-            is_cut = not line.endswith(b"\n") and not isinstance(error, UnicodeDecodeError)
-            if is_cut:
+        except (ValueError, RecursionError) as error:
+            is_syntax = not isinstance(error, UnicodeDecodeError | RecursionError)
+            if is_syntax and not line.endswith(b"\n"):
                 skipped["truncated last line"] += 1
                 return
-            record = parse_json(line, place)
-        except RecursionError:
             record = parse_json(line, place)
         if not isinstance(record, dict):
             raise ValueError(f"{place} is not a JSON object, but {type(record).__name__}.")

@@ -8,6 +8,7 @@ this reference is correct.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +31,25 @@ def read_folder(path: Path) -> Run:
         raise ValueError(f"{path} is not a list of instances, so it is not a HELM file.")
     rows = AnswerRows()
     for number, entry in enumerate(entries):
-        place = f"{path}, instance {number}"
-        stats = _stats_of(entry, place)
-        if isinstance(entry.get("perturbation"), Mapping):
-            rows.skipped["perturbed instance"] += 1
-        elif stats.get("exact_match") is None:
-            rows.skipped["without exact_match"] += 1
-        else:
-            # exact_match is a share if an instance has several predictions. As in HELM, int()
-            # truncates this share to 0 or 1.
-            correct = int(as_float(stats["exact_match"], place, "exact_match")) == 1
-            rows.add(correct, _confidence(stats, place))
+        _add(rows, entry, f"{path}, instance {number}")
     run = rows.build(_task(path), "max_prob", str(path))
     figures = _stored_figures(path.parent / "stats.json")
     if len(run):
         figures = {"ece_10_bin (from the rows)": helm_ece(run.correct, run.confidence), **figures}
-    return rows.build(_task(path), "max_prob", str(path), figures)
+    return replace(run, figures=figures)
+
+
+def _add(rows: AnswerRows, entry: Any, place: str) -> None:
+    stats = _stats_of(entry, place)
+    if isinstance(entry.get("perturbation"), Mapping):
+        rows.skipped["perturbed instance"] += 1
+    elif stats.get("exact_match") is None:
+        rows.skipped["without exact_match"] += 1
+    else:
+        # exact_match is a share if an instance has several predictions. As in HELM, int()
+        # truncates this share to 0 or 1.
+        correct = int(as_float(stats["exact_match"], place, "exact_match")) == 1
+        rows.add(correct, _confidence(stats, place))
 
 
 def _confidence(stats: Mapping[str, Any], place: str) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import exp, isnan
 from pathlib import Path
 from typing import Any
@@ -105,12 +106,7 @@ class _ScorerRows:
         """Return the run of the first available source: stated, options or tokens."""
         unscored = Counter({"unscored": self.n_unscored} if self.n_unscored else {})
         if self.n_stated:
-            if self.n_default:
-                unscored["confidence 100, stated or missing (used)"] = self.n_default
-            self.stated.skipped.update(unscored)
-            run = self.stated.build(task, "stated", path)
-            figures = hle_figures(run.correct, run.confidence)
-            return self.stated.build(task, "stated", path, figures)
+            return self._build_stated(task, path, unscored)
         options = self.options.build(task, "options (letters)", path)
         if len(options):
             if self.n_unlisted:
@@ -120,6 +116,13 @@ class _ScorerRows:
             return self.options.build(task, "options (letters)", path, n_missing=missing)
         self.tokens.skipped.update(unscored)
         return self.tokens.build(task, "mean token probability", path)
+
+    def _build_stated(self, task: str, path: str, unscored: Mapping[str, int]) -> Run:
+        self.stated.skipped.update(unscored)
+        if self.n_default:
+            self.stated.skipped["confidence 100, stated or missing (used)"] += self.n_default
+        run = self.stated.build(task, "stated", path)
+        return replace(run, figures=hle_figures(run.correct, run.confidence))
 
 
 def _runs(path: Path, task: str, samples: Iterator[tuple[str, Any]]) -> list[Run]:

@@ -167,13 +167,18 @@ def _scores(
                 "acc_mutual_info, or pass reading='sum'."
             )
         return [a - b for a, b in zip(sums, unconditional, strict=True)]
-    if len(texts) != len(sums) or len(set(texts)) < len(texts) or not all(texts):
+    lengths = _lengths(texts, len(sums), kind, place)
+    return [total / length for total, length in zip(sums, lengths, strict=True)]
+
+
+def _lengths(texts: list[str], n_options: int, kind: str, place: str) -> list[int]:
+    """Return the number of characters or bytes of each option."""
+    if len(texts) != n_options or len(set(texts)) < len(texts) or not all(texts):
         raise ValueError(
             f"{place} does not contain the texts of the options, but reading={kind!r} needs "
             "their lengths. Pass reading='sum'."
         )
-    lengths = [len(text if kind == "char" else text.encode()) for text in texts]
-    return [total / length for total, length in zip(sums, lengths, strict=True)]
+    return [len(text if kind == "char" else text.encode()) for text in texts]
 
 
 def _requests(arguments: Any, place: str) -> list[tuple[str, str]]:
@@ -202,13 +207,7 @@ def _right_options(
 ) -> list[int]:
     """Return positions of the correct options from an index, a list of indices or a text."""
     target = record.get("target")
-    value: Any = target
-    if isinstance(target, str):
-        text = target.strip()
-        if re.fullmatch(r"-?\d+", text):
-            value = int(text)
-        elif re.fullmatch(r"\[[\d,\s-]*\]", text):
-            value = literal_eval(text)
+    value = _parse_target(target)
     if isinstance(value, bool) or not isinstance(value, int | list):
         texts = [
             _strip(request[1], reading.delimiter)
@@ -219,6 +218,14 @@ def _right_options(
         return [] if is_common else [i for i, text in enumerate(texts) if text == target]
     right = value if isinstance(value, list) else [value]
     return [label for label in right if isinstance(label, int)]
+
+
+def _parse_target(target: Any) -> Any:
+    """Return the index or the list of indices in a text, or the target itself."""
+    text = target.strip() if isinstance(target, str) else ""
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    return literal_eval(text) if re.fullmatch(r"\[[\d,\s-]*\]", text) else target
 
 
 def _right_by_accuracy(record: dict[str, Any], sums: list[float]) -> list[int]:

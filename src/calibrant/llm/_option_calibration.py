@@ -160,16 +160,16 @@ def join_options(runs: Runs) -> tuple[OptionScores, IntArray, AnyArray]:
             "The runs have no options. Read logs of multiple-choice tasks, or use "
             "AnswerCalibration."
         )
-    tables = [run.options for run in run_of.values() if run.options is not None]
-    n_columns = max(table.n_classes for table in tables)
-    log_proba = np.concatenate(
-        [
-            np.pad(
-                table.log_proba, ((0, 0), (0, n_columns - table.n_classes)), constant_values=-np.inf
-            )
-            for table in tables
-        ]
-    )
-    options = OptionScores(log_proba, np.concatenate([table.n_options for table in tables]))
+    options = _join_tables([run.options for run in run_of.values() if run.options is not None])
     labels = np.concatenate([run.labels for run in run_of.values() if run.labels is not None])
     return options, labels, np.repeat(list(run_of), [len(run) for run in run_of.values()])
+
+
+def _join_tables(tables: list[OptionScores]) -> OptionScores:
+    n_columns = max(table.n_classes for table in tables)
+    log_proba = np.full((sum(map(len, tables)), n_columns), -np.inf)
+    first = 0
+    for table in tables:
+        log_proba[first : first + len(table), : table.n_classes] = table.log_proba
+        first += len(table)
+    return OptionScores(log_proba, np.concatenate([table.n_options for table in tables]))

@@ -228,13 +228,12 @@ def _other_figures(report: RunsReport) -> str:
     if not rows:
         return ""
     table = _table("Metrics in the logs", ["Task", "Metric", "Value"], rows)
-    return (
-        '<section id="others"><h2>Metrics in the logs</h2><p class="hint">The tools that wrote the '
-        "logs define these metrics. Calibration errors in this table are not comparable with the "
-        "error above. Sampling noise biases these errors upward, and some metrics leave out rows."
-        "</p>"
-        f'<div class="scroll tall">{table}</div></section>'
+    hint = (
+        "The tools that wrote the logs define these metrics. Calibration errors in this table are "
+        "not comparable with the error above. Sampling noise biases these errors upward, and some "
+        "metrics leave out rows."
     )
+    return _table_section("others", "Metrics in the logs", hint, table)
 
 
 def _skipped(report: RunsReport) -> str:
@@ -246,8 +245,12 @@ def _skipped(report: RunsReport) -> str:
     if not rows:
         return ""
     table = _table("Lines with a note", ["Task", "Note", "Lines"], rows)
+    hint = 'Lines were left out unless the note ends in "(used)" or "(bounded)".'
+    return _table_section("skipped", "Lines with a note", hint, table)
+
+
+def _table_section(name: str, title: str, hint: str, table: str) -> str:
     return (
-        '<section id="skipped"><h2>Lines with a note</h2><p class="hint">Lines were left out '
-        'unless the note ends in "(used)" or "(bounded)".</p>'
+        f'<section id="{name}"><h2>{title}</h2><p class="hint">{hint}</p>'
         f'<div class="scroll tall">{table}</div></section>'
     )

@@ -389,20 +389,26 @@ class Members:
         a factor stays at most 1 (Jensen).
         """
         proba, y, weight = rows
-        factors, gaps = np.empty((len(y), self.layout.n_members)), []
-        for index, family in enumerate(self.claims):
-            block = family.notion.select(proba, y)
-            claim_factors = family.claim_factors(block, self.n_classes)
-            factors[:, self.layout.family(index)] = claim_factors.reshape(len(y), -1)
-            n_labels = family.notion.n_labels(self.n_classes)
-            gaps.append(sum_gaps(block, gap[self.claim_slice(index)], n_labels, weight))
+        factors = np.empty((len(y), self.layout.n_members))
+        gaps = self._evaluate_claims(rows, gap, factors)
         for index in range(len(self.claims), len(self.families)):
             family_factors = self.families[index].factors(proba, y)
             factors[:, self.layout.family(index)] = family_factors.reshape(len(y), -1)
         expert_sums = self._evaluate_experts(rows, experts, factors)
         if weight is not None:
             factors **= weight[:, None]
-        return BlockSums(factors, GapSums.concatenate(gaps), expert_sums)
+        return BlockSums(factors, gaps, expert_sums)
+
+    def _evaluate_claims(self, rows: Rows, gap: FloatArray, factors: FloatArray) -> GapSums:
+        """Fill the first columns of ``factors`` with factors of claims, and return sums of gaps."""
+        gaps = []
+        for index, family in enumerate(self.claims):
+            block = family.notion.select(rows.proba, rows.y)
+            claim_factors = family.claim_factors(block, self.n_classes)
+            factors[:, self.layout.family(index)] = claim_factors.reshape(len(rows.y), -1)
+            n_labels = family.notion.n_labels(self.n_classes)
+            gaps.append(sum_gaps(block, gap[self.claim_slice(index)], n_labels, rows.weight))
+        return GapSums.concatenate(gaps)
 
     def _evaluate_experts(
         self, rows: Rows, experts: tuple[ExpertState, ...], factors: FloatArray

@@ -29,16 +29,7 @@ def as_numbers(array: FloatArray) -> list[Any]:
 def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
     """Parse the state of the class ``name``, and raise ValueError if the state is not valid."""
     fix = f"Pass the text that {name}.to_json() returned."
-    if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
-        actual = f"{len(text):,} characters" if isinstance(text, str) else type(text).__name__
-        raise ValueError(
-            f"The state of {name} must be a string of at most {_MAX_CHARACTERS:,} characters, got "
-            f"{actual}. {fix}"
-        )
-    try:
-        state = parse_json(text)
-    except ValueError as error:
-        raise ValueError(f"The text is not the JSON text of {name} ({error}). {fix}") from None
+    state = _parse_state(text, name, fix)
     if not isinstance(state, dict) or state.get("schema") != schema:
         schema_found = state.get("schema") if isinstance(state, dict) else type(state).__name__
         raise ValueError(
@@ -46,6 +37,19 @@ def read_state(text: str, schema: str, name: str) -> dict[str, Any]:
             f"{schema!r}). {fix}"
         )
     return state
+
+
+def _parse_state(text: str, name: str, fix: str) -> Any:
+    if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
+        actual = f"{len(text):,} characters" if isinstance(text, str) else type(text).__name__
+        raise ValueError(
+            f"The state of {name} must be a string of at most {_MAX_CHARACTERS:,} characters, got "
+            f"{actual}. {fix}"
+        )
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise ValueError(f"The text is not the JSON text of {name} ({error}). {fix}") from None
 
 
 def read_numbers(
@@ -58,6 +62,12 @@ def read_numbers(
             f"{key!r} in the state must be a list of {int(np.prod(shape))} numbers, got "
             f"{reprlib.repr(values)}"
         )
+    _check_numbers(values, key, low)
+    array = np.array([-np.inf if value is None else float(value) for value in values])
+    return array.reshape(shape)
+
+
+def _check_numbers(values: list[Any], key: str, low: float) -> None:
     if not all(value is None or _is_number(value) for value in values):
         raise ValueError(
             f"{key!r} in the state must contain only numbers and null, got {reprlib.repr(values)}"
@@ -68,8 +78,6 @@ def read_numbers(
             f"{key!r} in the state must contain numbers from {low:g} to 1e15, got "
             f"{reprlib.repr(values)}"
         )
-    array = np.array([-np.inf if value is None else float(value) for value in values])
-    return array.reshape(shape)
 
 
 def read_finite_numbers(
@@ -113,6 +121,15 @@ def read_classes(state: Mapping[str, Any], low: int = 2) -> AnyArray | None:
     values = read_value(state, "classes")
     if values is None:
         return None
+    _check_labels(values, low)
+    labels = np.array(values)
+    # Integers that do not all fit into int64, or all into uint64, become floats or objects.
+    if labels.dtype.kind not in "Uib":
+        raise ValueError("'classes' in the state must be integers of at most 64 bits")
+    return labels
+
+
+def _check_labels(values: Any, low: int) -> None:
     if not isinstance(values, list) or len(values) < low:
         raise ValueError(
             f"'classes' in the state must be a list of at least {low} labels, got "
@@ -124,11 +141,6 @@ def read_classes(state: Mapping[str, Any], low: int = 2) -> AnyArray | None:
             "'classes' in the state must be distinct labels of one type (strings, integers or "
             f"booleans), got {reprlib.repr(values)}"
         )
-    labels = np.array(values)
-    # Integers that do not all fit into int64, or all into uint64, become floats or objects.
-    if labels.dtype.kind not in "Uib":
-        raise ValueError("'classes' in the state must be integers of at most 64 bits")
-    return labels
 
 
 def read_metadata(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -361,13 +361,7 @@ class CalibrationMonitor:
     def from_json(cls, text: str) -> CalibrationMonitor:
         """Restore a monitor from the text of `to_json`. Other text raises ``ValueError``."""
         state = read_state(text, SCHEMA, "CalibrationMonitor")
-        rule = read_value(state, "rule")
-        if not isinstance(rule, dict):
-            raise ValueError(
-                "'rule' in the state must be an object with the parameters of a monitor, got "
-                f"{type(rule).__name__}"
-            )
-        _check_lag(rule.get("lag"), state)
+        rule = _read_rule(state)
         try:
             monitor = cls(**rule, classes=read_classes(state))
         except TypeError as error:
@@ -377,6 +371,18 @@ class CalibrationMonitor:
         if monitor._members is not None:
             monitor._state = MonitorState.from_state(state, monitor._members)
         return monitor
+
+
+def _read_rule(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the parameters of a monitor."""
+    rule = read_value(state, "rule")
+    if not isinstance(rule, dict):
+        raise ValueError(
+            "'rule' in the state must be an object with the parameters of a monitor, got "
+            f"{type(rule).__name__}"
+        )
+    _check_lag(rule.get("lag"), state)
+    return rule
 
 
 def _check_lag(lag: Any, state: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from calibrant._validation import printable
 from calibrant.monitoring._json import read_count, read_number, read_value
 
 if TYPE_CHECKING:
+    from calibrant.monitoring._alternatives import Rule
     from calibrant.monitoring._monitor import CalibrationMonitor
 
 _MAX_LOG = 690.0
@@ -190,16 +191,15 @@ def describe(monitor: CalibrationMonitor) -> str:
     gaps = monitor.gaps()
     onset_sentences = onset_gap_sentences(monitor, gaps[0])
     rows = "all rows, including those before the onset" if onset_sentences else "all rows"
-    return "\n".join(
-        [
-            alarm_sentence(monitor),
-            *onset_sentences,
-            evidence_sentence(monitor),
-            gap_sentence(gaps[0], rows),
-            *strongest_sentences(monitor, gaps),
-            advice_sentence(monitor) if monitor.alarm else hidden_gap_sentence(gaps),
-        ]
-    )
+    sentences = [
+        alarm_sentence(monitor),
+        *onset_sentences,
+        evidence_sentence(monitor),
+        gap_sentence(gaps[0], rows),
+        *strongest_sentences(monitor, gaps),
+        advice_sentence(monitor) if monitor.alarm else hidden_gap_sentence(gaps),
+    ]
+    return "\n".join(sentences)
 
 
 def alarm_sentence(monitor: CalibrationMonitor) -> str:
@@ -261,16 +261,18 @@ def evidence_sentence(monitor: CalibrationMonitor) -> str:
     else:
         chance = min(1.0, rule.lag * exp(min(0.0, -nats)))
         moment = "at any time"
-    relative = rule.relative_tolerance
-    limit = (
-        "" if relative is None else f" and at most {format_percent(relative)} of each probability"
-    )
-    condition = (
-        f"all errors were at most {rule.tolerance:g}{limit}"
-        if rule.tolerance
-        else "the model were calibrated"
-    )
-    return f"{_evidence_value(monitor)} {_chance_sentence(chance, moment, condition)}"
+    return f"{_evidence_value(monitor)} {_chance_sentence(chance, moment, _condition(rule))}"
+
+
+def _condition(rule: Rule) -> str:
+    """State the hypothesis that a monitor tests."""
+    if not rule.tolerance:
+        return "the model were calibrated"
+    condition = f"all errors were at most {rule.tolerance:g}"
+    if rule.relative_tolerance is None:
+        return condition
+    share = format_percent(rule.relative_tolerance)
+    return f"{condition} and at most {share} of each probability"
 
 
 def _evidence_value(monitor: CalibrationMonitor) -> str:

@@ -220,9 +220,8 @@ class RiskMonitor:
         RiskStep
         """
         shares = self._checked(losses)
-        path = self._logs + np.cumsum(
-            shares[:, None] * self._gains + (1 - shares[:, None]) * self._costs, axis=0
-        )
+        steps = np.outer(shares, self._gains) + np.outer(1 - shares, self._costs)
+        path = self._logs + np.cumsum(steps, axis=0)
         self._logs = path[-1] if len(path) else self._logs
         nats = float(_mean_evidence(self._logs[None])[0])
         peak = float(_mean_evidence(path).max()) if len(path) else nats
@@ -231,17 +230,8 @@ class RiskMonitor:
         if peak >= self.threshold and not self.alarm:
             self._raise_alarm(when)
         mean = self._loss / self.n_seen if self.n_seen else 0.0
-        return RiskStep(
-            str(when),
-            len(shares),
-            self.n_seen,
-            mean,
-            self.risk,
-            nats,
-            peak,
-            self.threshold,
-            self.alarm,
-        )
+        counts = len(shares), self.n_seen
+        return RiskStep(str(when), *counts, mean, self.risk, nats, peak, self.threshold, self.alarm)
 
     def _checked(self, losses: Any) -> FloatArray:
         values = np.asarray(as_array(losses), dtype=np.float64)

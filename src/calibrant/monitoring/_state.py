@@ -103,16 +103,15 @@ def groups_from_state(state: Mapping[str, Any], n_alternatives: int) -> Groups:
         raise ValueError(
             f"'groups' in the state must be an object with at most {_MAX_GROUPS:,} groups"
         )
-    groups = {}
-    for name, value in values.items():
-        if not isinstance(value, dict):
-            raise ValueError(
-                "a group in the state must be an object with the keys 'log_e' and 'sums'"
-            )
-        sums = read_finite_numbers(value, "sums", (3, 1))
-        log_e = read_finite_numbers(value, "log_e", (n_alternatives,))
-        groups[name] = Group(log_e, GapSums(*sums))
-    return groups
+    return {name: _read_group(value, n_alternatives) for name, value in values.items()}
+
+
+def _read_group(value: Any, n_alternatives: int) -> Group:
+    if not isinstance(value, dict):
+        raise ValueError("a group in the state must be an object with the keys 'log_e' and 'sums'")
+    sums = read_finite_numbers(value, "sums", (3, 1))
+    log_e = read_finite_numbers(value, "log_e", (n_alternatives,))
+    return Group(log_e, GapSums(*sums))
 
 
 @dataclass(frozen=True, eq=False)

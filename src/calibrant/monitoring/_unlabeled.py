@@ -147,9 +147,8 @@ class ScoreDrift:
                 f"proba must have {len(self.reference_mean)} columns like the reference, got "
                 f"{rows.shape[1]}"
             )
-        peak = -np.inf
-        for start in range(0, len(rows), _BLOCK_ROWS):
-            peak = max(peak, self._advance(rows[start : start + _BLOCK_ROWS]))
+        blocks = (rows[start : start + _BLOCK_ROWS] for start in range(0, len(rows), _BLOCK_ROWS))
+        peak = max(map(self._advance, blocks), default=-np.inf)
         self._sum += rows.sum(axis=0)
         self._n_rows += len(rows)
         self._alarm = self._alarm or peak >= self.threshold

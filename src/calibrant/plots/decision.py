@@ -113,15 +113,7 @@ class DecisionCurveDisplay(AxesDisplay):
         """
         self._open_axes(ax, (5.0, 3.6))
         tidy(self.ax_)
-        for i, (name, values) in enumerate(self.benefit.items()):
-            color, linestyle, _ = named_series(name, i)
-            style: dict[str, Any] = {"color": color, "linestyle": linestyle, "linewidth": 1.6}
-            at, drawn = _until_no_action(self.thresholds, values)
-            self.ax_.plot(at, drawn, label=name, zorder=3, **style)
-        self.ax_.plot(
-            self.thresholds, self.act_always, color=GREY, linewidth=1.2, label="act always"
-        )
-        self.ax_.axhline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="act never")
+        self._draw_curves(self.ax_)
         # Acting always has large losses at high thresholds, which would flatten the other lines.
         top = max(self.rate, *(float(values.max()) for values in self.benefit.values()), 0.01)
         end = float(self.thresholds[-1]) if self.max_threshold is None else self.max_threshold
@@ -130,6 +122,15 @@ class DecisionCurveDisplay(AxesDisplay):
         title = f"Decision curve, {self.event}" if self.event else "Decision curve"
         label(self.ax_, "threshold of the predicted probability", "net benefit per row", title)
         return self
+
+    def _draw_curves(self, ax: Any) -> None:
+        for i, (name, values) in enumerate(self.benefit.items()):
+            color, linestyle, _ = named_series(name, i)
+            style: dict[str, Any] = {"color": color, "linestyle": linestyle, "linewidth": 1.6}
+            at, drawn = _until_no_action(self.thresholds, values)
+            ax.plot(at, drawn, label=name, zorder=3, **style)
+        ax.plot(self.thresholds, self.act_always, color=GREY, linewidth=1.2, label="act always")
+        ax.axhline(0.0, color=INK, linewidth=1, linestyle=(0, (4, 3)), label="act never")
 
 
 def _until_no_action(thresholds: FloatArray, benefit: FloatArray) -> tuple[FloatArray, FloatArray]:

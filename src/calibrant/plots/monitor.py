@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant.monitoring import CalibrationMonitor, MonitorEntry
-from calibrant.monitoring.periods import cumulative_gaps, has_weights, period_gaps
+from calibrant.monitoring.periods import PeriodGap, cumulative_gaps, has_weights, period_gaps
 from calibrant.plots._canvas import GridDisplay, grid_spec, heading, require_matplotlib
 from calibrant.plots._style import ALARM, INK, REFERENCE, SMALL, label, tidy
 
@@ -93,18 +93,21 @@ class MonitorDisplay(GridDisplay):
     def _draw_gap(self, ax: Any) -> None:
         tidy(ax)
         gaps = (cumulative_gaps if self.is_weighted else period_gaps)(self.history, _MOST_PERIODS)
-        limits = self.tolerance, -self.tolerance
-        ax.axhspan(*limits, color=REFERENCE, alpha=0.2, linewidth=0)
+        ax.axhspan(self.tolerance, -self.tolerance, color=REFERENCE, alpha=0.2, linewidth=0)
         ax.axhline(0.0, color=REFERENCE, linewidth=1, linestyle=(0, (4, 3)))
         for gap in gaps:
-            # The color of alarms marks periods whose interval excludes the tolerance.
-            is_beyond = gap.low > limits[0] or gap.high < limits[1]
-            look = {"color": ALARM if is_beyond else INK, "linewidth": 1.4}
-            ax.plot([gap.place] * 2, [gap.low, gap.high], alpha=0.5, **look)
-            ax.plot(gap.place, gap.mean, marker="o", markersize=4, **look)
+            _draw_interval(ax, gap, self.tolerance)
         step = -(-len(self.history) // _MOST_TICKS)
         places = range(0, len(self.history), step)
         names = [self.history[place].when for place in places]
         ax.set_xticks(list(places), names, rotation=30, ha="right", fontsize=SMALL)
         period = "until each update" if self.is_weighted else "per period"
         label(ax, "", "predicted minus observed", f"Mean gap {period}, {self.claim}")
+
+
+def _draw_interval(ax: Any, gap: PeriodGap, tolerance: float) -> None:
+    # The color of alarms marks periods whose interval excludes the tolerance.
+    is_beyond = gap.low > tolerance or gap.high < -tolerance
+    look = {"color": ALARM if is_beyond else INK, "linewidth": 1.4}
+    ax.plot([gap.place] * 2, [gap.low, gap.high], alpha=0.5, **look)
+    ax.plot(gap.place, gap.mean, marker="o", markersize=4, **look)

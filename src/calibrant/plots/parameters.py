@@ -222,9 +222,13 @@ def draw_matrix(
     if len(rows) <= MOST_NUMBERS:
         _draw_numbers(ax, matrix, largest, signed=signed, digits=digits)
     elif matrix.shape[1] > 1:
-        bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(labelsize=SMALL)
+        _draw_colorbar(ax, image)
+
+
+def _draw_colorbar(ax: Any, image: Any) -> None:
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=SMALL)
 
 
 def _draw_numbers(

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant import inference
 from calibrant._output.numbers import format_number, format_percent
+from calibrant._typing import FloatArray
 from calibrant.guarantees import clopper_pearson
 from calibrant.inference._results import holm
 from calibrant.metrics.registry import METRICS
@@ -128,18 +129,7 @@ def possible_error(rows: DrawnRows, names: Sequence[str]) -> PossibleError:
     The errors are for the probabilities before calibration. The Clopper-Pearson intervals hold
     jointly for all rows and for all predicted classes (Bonferroni).
     """
-    predicted, confidence = rows.before.argmax(axis=1), rows.before.max(axis=1)
-    sums = np.array(
-        [
-            np.bincount(predicted, values, len(names))
-            for values in (
-                rows.weight,
-                rows.weight**2,
-                rows.weight * confidence,
-                rows.weight * (predicted == rows.y),
-            )
-        ]
-    )
+    sums = _sums_by_prediction(rows, len(names))
     sums = np.column_stack([sums.sum(axis=1), sums])
     occupied = np.flatnonzero(sums[0] > 0)
     weight, squares, score, hits = sums[:, occupied]
@@ -150,6 +140,15 @@ def possible_error(rows: DrawnRows, names: Sequence[str]) -> PossibleError:
     return PossibleError(
         float(largest[0]), float(largest[worst]), names[occupied[worst] - 1], float(count[worst])
     )
+
+
+def _sums_by_prediction(rows: DrawnRows, n_classes: int) -> FloatArray:
+    """Sum weights, their squares, confidences and correctness per predicted class, (4, K)."""
+    predicted, confidence = rows.before.argmax(axis=1), rows.before.max(axis=1)
+    is_correct = predicted == rows.y
+    weight = rows.weight
+    columns = (weight, weight**2, weight * confidence, weight * is_correct)
+    return np.array([np.bincount(predicted, column, n_classes) for column in columns])
 
 
 def detectable(case: Case) -> DetectableNote:
@@ -187,14 +186,10 @@ def decompose(case: Case) -> Decomposition:
     # With many classes, a full matrix takes minutes to fit and overfits the tested rows.
     is_large = rows.both[0].shape[1] > _MATRIX_CLASSES
     calibrator = StructuredScaling("vector") if is_large else None
-    before, after = (
+    pair = [
         inference.score_decomposition(
             rows.y, proba, calibrator, rng=seed, sample_weight=rows.sample_weight
         )
         for proba in rows.both
-    )
-    return Decomposition(
-        "log_loss",
-        (before.calibration, before.refinement),
-        (after.calibration, after.refinement),
-    )
+    ]
+    return Decomposition("log_loss", *((part.calibration, part.refinement) for part in pair))

@@ -66,28 +66,33 @@ def _imports(request: Request) -> Iterator[str]:
 
 def _evaluation(request: Request, *, is_held_out: bool, is_weighted: bool) -> Iterator[str]:
     """Yield the lines of code that compute the report again."""
-    options = ["model=model" if request.is_fitted else "calibrator=calibrator"]
-    if is_held_out and not request.is_fitted:
-        options.append(f"calibration=({_fit_rows(request)})")
-    if request.inputs != "proba":
-        options.append(f'inputs="{request.inputs}"')
-    if is_weighted:
-        options.append("sample_weight=weight")
+    options = _options(request, is_held_out=is_held_out, is_weighted=is_weighted)
     if request.classes is not None:
         yield f"classes = {spelled(np.asarray(request.classes).tolist())}"
-        options.append("classes=classes")
-    for name, default in _DEFAULTS.items():
-        if getattr(request, name) != default:
-            options.append(f"{name}={getattr(request, name)}")
-    if not request.is_fitted:
-        yield f"calibrator = {clone(request.calibrator).set_params(classes=None)!r}"
     if request.is_fitted:
         yield "# The figures are held-out only if the model was not fitted on these rows."
     else:
+        yield f"calibrator = {clone(request.calibrator).set_params(classes=None)!r}"
         yield "# Every row is evaluated with a calibrator that was fitted on other rows."
     yield f"report = summarize(labels, scores, {', '.join(options)}, rng={request.seed})"
     yield "for row in report.metrics:"
     yield "    print(row.title, row.before.value, row.after.value)"
+
+
+def _options(request: Request, *, is_held_out: bool, is_weighted: bool) -> Iterator[str]:
+    """Yield the keyword arguments of `calibrant.report.summarize`."""
+    yield "model=model" if request.is_fitted else "calibrator=calibrator"
+    if is_held_out and not request.is_fitted:
+        yield f"calibration=({_fit_rows(request)})"
+    if request.inputs != "proba":
+        yield f'inputs="{request.inputs}"'
+    if is_weighted:
+        yield "sample_weight=weight"
+    if request.classes is not None:
+        yield "classes=classes"
+    for name, default in _DEFAULTS.items():
+        if getattr(request, name) != default:
+            yield f"{name}={getattr(request, name)}"
 
 
 def _fit_rows(request: Request) -> str:

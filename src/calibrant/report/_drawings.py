@@ -95,21 +95,13 @@ def _few_rows(curve: Curve) -> float:
 def _points(plane: Plane, curve: Curve, when: str, most: float) -> Markup:
     few = _few_rows(curve)
     return joined(
-        _point(plane, f"{when} few" if values[-1] < few else when, most, *values)
+        _point(plane, f"{when} few" if values[-1] < few else when, most, values)
         for values in curve.bins()
     )
 
 
-def _point(
-    plane: Plane,
-    kind: str,
-    most: float,
-    score: float,
-    share: float,
-    low: float,
-    high: float,
-    rows: float,
-) -> Markup:
+def _point(plane: Plane, kind: str, most: float, values: Sequence[float]) -> Markup:
+    score, share, low, high, rows = values
     label = (
         f"{kind.split()[0]}: mean probability {format_percent(score)}, observed frequency "
         f"{format_percent(share)} (95% CI {format_percent(low)} to {format_percent(high)}), "
@@ -168,14 +160,18 @@ def headline_svg(headline: Headline, label: str) -> Markup:
                 ("accuracy", headline.accuracy, "bar reference"),
             )
         ):
-            y, value = 4.4 - 2.4 * place - half, pair[place]  # a gap separates both pairs of bars
-            height = plane.up(y - 0.5) + 4
-            parts += [
-                rectangle(plane, (0.0, value), (y - 0.85, y - 0.15), kind),
-                text(plane.left - 8, height, f"{name} {when}", "end", class_="name"),
-                _bar_text(plane, value, height),
-            ]
+            y = 4.4 - 2.4 * place - half  # a gap separates both pairs of bars
+            parts += _named_bar(plane, y, pair[place], f"{name} {when}", kind)
     return plane.drawn(label, *parts)
+
+
+def _named_bar(plane: Plane, y: float, value: float, name: str, kind: str) -> list[Markup]:
+    height = plane.up(y - 0.5) + 4
+    return [
+        rectangle(plane, (0.0, value), (y - 0.85, y - 0.15), kind),
+        text(plane.left - 8, height, name, "end", class_="name"),
+        _bar_text(plane, value, height),
+    ]
 
 
 def _bar_text(plane: Plane, value: float, height: float) -> Markup:
@@ -215,20 +211,25 @@ def decomposition_svg(parts: Decomposition, label: str) -> Markup:
     plane = Plane(WIDTH, 190, (0.0, ceiling(most or 1.0)), (0.0, 2.0))
     bars: list[Markup] = []
     for place, when in enumerate(_WHEN):
-        calibration, refinement = getattr(parts, when)
-        width = max(calibration, 0.0)
-        end, y = max(width, width + refinement), (1.15 - place, 1.85 - place)
-        titles = [
-            f"{when}: {name} {format_number(value)}"
-            for name, value in (("calibration", calibration), ("refinement", refinement))
-        ]
-        bars += [
-            rectangle(plane, (0.0, width), y, f"bar {when}", titles[0]),
-            rectangle(plane, (width, end), y, f"bar {when} pale", titles[1]),
-            text(plane.left - 8, plane.up(1.5 - place) + 4, when, "end", class_="name"),
-        ]
+        bars += _stacked_bars(plane, when, getattr(parts, when), 1.5 - place)
     names = [("bar", "calibration"), ("bar pale", "refinement")]
     return plane.drawn(label, frame(plane, "log-loss", rows=()), *bars, legend(plane, names))
+
+
+def _stacked_bars(
+    plane: Plane, when: str, parts: tuple[float, float], middle: float
+) -> list[Markup]:
+    """Draw calibration and refinement as two bars in a row."""
+    calibration, refinement = parts
+    width = max(calibration, 0.0)
+    end, y = max(width, width + refinement), (middle - 0.35, middle + 0.35)
+    title = f"{when}: calibration {format_number(calibration)}"
+    pale_title = f"{when}: refinement {format_number(refinement)}"
+    return [
+        rectangle(plane, (0.0, width), y, f"bar {when}", title),
+        rectangle(plane, (width, end), y, f"bar {when} pale", pale_title),
+        text(plane.left - 8, plane.up(middle) + 4, when, "end", class_="name"),
+    ]
 
 
 def dots_svg(before: Estimate, after: Estimate) -> Markup:

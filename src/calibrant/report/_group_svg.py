@@ -20,6 +20,7 @@ MOST_CURVES = 12
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM, _ROW = WIDTH, 206, 24, 30, 46, 30
 _LONGEST_NAME = 21
 _SIZE, _MARGIN = 200, 38
+_INNER = _SIZE - 2 * _MARGIN
 
 
 def forest_svg(note: GroupNote) -> Markup:
@@ -79,10 +80,8 @@ def _forest_mark(
     assert gap.high is not None
     x = across(gap.value)
     interval = format_interval(gap.low, gap.high, signed=True)
-    title = (
-        f"{printable(name)}, {when}: gap {format_number(gap.value, signed=True)} "
-        f"(95% CI {interval})"
-    )
+    size = f"gap {format_number(gap.value, signed=True)} (95% CI {interval})"
+    title = f"{printable(name)}, {when}: {size}"
     shape = point(x, y, 4.4, when)
     bar = (
         f'<path class="{when} whisker" d="M{across(gap.low):.1f} {y:.1f}H{across(gap.high):.1f}"/>'
@@ -104,32 +103,32 @@ def curve_svgs(charts: Sequence[GroupCharts]) -> Iterator[tuple[str, Markup]]:
 
 
 def _small_svg(chart: GroupCharts) -> Markup:
-    inner = _SIZE - 2 * _MARGIN
-
-    def place(score: float, share: float) -> str:
-        return f"{_MARGIN + score * inner:.1f} {_SIZE - _MARGIN - share * inner:.1f}"
-
-    frame = f"M{place(0, 1)}V{_SIZE - _MARGIN}H{_SIZE - _MARGIN}"
+    frame = f"M{_place(0, 1)}V{_SIZE - _MARGIN}H{_SIZE - _MARGIN}"
     tick_texts = "".join(
-        f'<text x="{_MARGIN + t * inner:.0f}" y="{_SIZE - _MARGIN + 16}" '
+        f'<text x="{_MARGIN + t * _INNER:.0f}" y="{_SIZE - _MARGIN + 16}" '
         f'text-anchor="middle">{t:g}</text><text x="{_MARGIN - 6}" '
-        f'y="{_SIZE - _MARGIN - t * inner + 4:.0f}" text-anchor="end">{t:g}</text>'
+        f'y="{_SIZE - _MARGIN - t * _INNER + 4:.0f}" text-anchor="end">{t:g}</text>'
         for t in (0.0, 0.5, 1.0)
     )
-    marks = "".join(_small_curve(getattr(chart, when), when, place) for when in ("before", "after"))
+    marks = "".join(_small_curve(getattr(chart, when), when) for when in ("before", "after"))
     label = escape(f"Reliability diagram of {printable(chart.name)}", quote=True)
     return Markup(
         f'<svg class="small" viewBox="0 0 {_SIZE} {_SIZE}" role="img" aria-label="{label}">'
         f'<path class="grid" fill="none" d="{frame}"/>'
-        f'<path class="calibrated" d="M{place(0, 0)}L{place(1, 1)}"/>{tick_texts}{marks}</svg>'
+        f'<path class="calibrated" d="M{_place(0, 0)}L{_place(1, 1)}"/>{tick_texts}{marks}</svg>'
     )
 
 
-def _small_curve(curve: Curve, when: str, place: Callable[[float, float], str]) -> str:
+def _place(score: float, share: float) -> str:
+    """Return the coordinates of a point of a small diagram."""
+    return f"{_MARGIN + score * _INNER:.1f} {_SIZE - _MARGIN - share * _INNER:.1f}"
+
+
+def _small_curve(curve: Curve, when: str) -> str:
     most = max(curve.count, default=1.0)
     marks = []
     for score, share, count in zip(curve.score, curve.frequency, curve.count, strict=True):
-        x, y = map(float, place(score, share).split())
+        x, y = map(float, _place(score, share).split())
         radius = 1.5 + 3.0 * (count / most) ** 0.5  # the area grows with the number of rows
         marks.append(f'<g class="point {when}">{point(x, y, radius, when)}</g>')
     return "".join(marks)

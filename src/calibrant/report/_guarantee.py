@@ -5,6 +5,7 @@ from __future__ import annotations
 from calibrant._typing import AnyArray
 from calibrant.binary import HistogramBinning
 from calibrant.exceptions import TooFewRowsError
+from calibrant.guarantees import Guarantee
 from calibrant.notions import class_text
 from calibrant.reductions import MulticlassToBinary
 from calibrant.report._content import GuaranteeNote
@@ -17,14 +18,8 @@ _MOST_BINS_SHOWN = 60
 
 def guarantee_note(rows: ReportRows, labels: AnyArray, inputs: str) -> GuaranteeNote | None:
     """Return the guarantee of top-label histogram binning, or None for weighted or too few rows."""
-    if has_weights(rows.sample):
-        return None
-    binning = MulticlassToBinary(
-        HistogramBinning(), notion="top-label", inputs=inputs, classes=labels
-    )
-    try:
-        guarantee = binning._fit_checked(rows.gather(), labels).guarantee(0.05)
-    except TooFewRowsError:
+    guarantee = None if has_weights(rows.sample) else _fit_guarantee(rows, labels, inputs)
+    if guarantee is None:
         return None
     widest = sorted(guarantee.intervals, key=lambda interval: -interval.gap)[:_MOST_BINS_SHOWN]
     columns = {class_text(label): k for k, label in enumerate(labels.tolist())}
@@ -36,3 +31,13 @@ def guarantee_note(rows: ReportRows, labels: AnyArray, inputs: str) -> Guarantee
         f"if you use {method} instead. {guarantee}"
     )
     return GuaranteeNote(method, text, bins)
+
+
+def _fit_guarantee(rows: ReportRows, labels: AnyArray, inputs: str) -> Guarantee | None:
+    binning = MulticlassToBinary(
+        HistogramBinning(), notion="top-label", inputs=inputs, classes=labels
+    )
+    try:
+        return binning._fit_checked(rows.gather(), labels).guarantee(0.05)
+    except TooFewRowsError:
+        return None

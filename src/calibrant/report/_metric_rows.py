@@ -118,18 +118,20 @@ def _plug_in_row(
     tests: Sequence[CheckRow],
     scope: str = "",
 ) -> MetricRow:
-    note = _NOTES.get(name, "")
+    estimates = [Estimate(float(getattr(evaluation, name))) for evaluation in evaluations]
+    return _row(name, estimates, _plug_in_note(name, tests, scope))
+
+
+def _plug_in_note(name: str, tests: Sequence[CheckRow], scope: str) -> str:
+    """Return the expected value under calibration if a test has computed it, else another note."""
     for test in tests:
         if test.name == name and test.expected_before:
-            expected = [test.expected_before, test.expected_after or 0.0]
-            before, after = map(format_number, expected)
-            note = (
+            before, after = map(format_number, (test.expected_before, test.expected_after or 0.0))
+            return (
                 f"Biased upward. Under perfect calibration, the expected value is {before} before "
                 f"and {after} after calibration{scope}."
             )
-    return _row(
-        name, [Estimate(float(getattr(evaluation, name))) for evaluation in evaluations], note
-    )
+    return _NOTES.get(name, "")
 
 
 def _measure_row(name: str, case: Case) -> MetricRow:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import calibrant
 from calibrant._output.numbers import format_interval, format_number, format_percent
-from calibrant.monitoring import CalibrationMonitor, MonitorEntry
+from calibrant.monitoring import CalibrationMonitor, Gap, MonitorEntry
 from calibrant.monitoring.periods import has_weights
 from calibrant.report._markup import Markup, as_markup, fill_page, joined, tag
 from calibrant.report._monitor_charts import evidence_charts, gap_charts
@@ -89,8 +89,12 @@ def _gap_hint(monitor: CalibrationMonitor, tolerance: float) -> str:
     return f"{start}{band} A point above zero suggests that predicted probabilities are too high."
 
 
+def _gaps(monitor: CalibrationMonitor) -> list[Gap]:
+    return monitor.gaps() if monitor.n_rows else []
+
+
 def _marked(monitor: CalibrationMonitor, false_alarm: float) -> str:
-    if not any(gap.is_listed for gap in (monitor.gaps() if monitor.n_rows else [])):
+    if not any(gap.is_listed for gap in _gaps(monitor)):
         return 'No gap is marked "check", because no single gap is significant.'
     return (
         'The mark "check" means significant evidence against calibration. The expected share of '
@@ -122,8 +126,7 @@ def _kind(title: str) -> str | None:
 
 
 def _claim_table(monitor: CalibrationMonitor) -> Markup:
-    gaps = monitor.gaps() if monitor.n_rows else []
-    gaps = sorted(gaps, key=lambda gap: -gap.nats)[:_MAX_ROWS]
+    gaps = sorted(_gaps(monitor), key=lambda gap: -gap.nats)[:_MAX_ROWS]
     rows = [
         (
             gap.claim,

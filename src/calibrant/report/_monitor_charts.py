@@ -6,6 +6,7 @@ A time series needs a wide chart, so each chart has two versions, for wide scree
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from calibrant._output.numbers import format_interval, format_number
@@ -13,7 +14,7 @@ from calibrant.monitoring import CalibrationMonitor, MonitorEntry
 from calibrant.monitoring._results import entries_since_reset
 from calibrant.monitoring.periods import PeriodGap, cumulative_gaps, has_weights, period_gaps
 from calibrant.report._markup import Markup, joined, tag
-from calibrant.report._svg import WIDTH, Plane, ceiling, frame, line, named_ticks, point, text
+from calibrant.report._svg import WIDTH, Plane, band, ceiling, frame, line, named_ticks, point, text
 
 _LETTER = 8.6
 """Width of a letter of a label on a phone, which has the largest text."""
@@ -73,27 +74,24 @@ def _evidence_point(
 
 def gap_charts(monitor: CalibrationMonitor, tolerance: float) -> Markup:
     """Draw the gap of each period with its interval, and the tolerance around zero."""
+    return _both_sizes(partial(_gap_chart, monitor, tolerance))
+
+
+def _gap_chart(monitor: CalibrationMonitor, tolerance: float, size: _Size) -> Markup:
     gaps_of = cumulative_gaps if has_weights(monitor) else period_gaps
-
-    def draw(size: _Size) -> Markup:
-        periods = gaps_of(monitor.history, size.most)
-        ends = [end for period in periods for end in (period.low, period.high)]
-        reach = ceiling(max([*map(abs, ends), 2 * tolerance, 0.01]))
-        plane = _plane(size, len(monitor.history), (-reach, reach))
-        edges = (plane.x[0], plane.x[1])
-        tolerated = [(edges[0], tolerance), (edges[1], tolerance)]
-        tolerated += [(edges[1], -tolerance), (edges[0], -tolerance)]
-        return plane.drawn(
-            "Mean gap per period",
-            _time_frame(plane, monitor.history, "predicted minus observed"),
-            line(plane, tolerated, "band") if tolerance else Markup(""),
-            line(plane, [(edges[0], 0.0), (edges[1], 0.0)], "calibrated"),
-            _alarm_mark(plane, monitor.history),
-            joined(_period_mark(plane, period, tolerance) for period in periods),
-            kind=size.kind,
-        )
-
-    return _both_sizes(draw)
+    periods = gaps_of(monitor.history, size.most)
+    ends = [end for period in periods for end in (period.low, period.high)]
+    reach = ceiling(max([*map(abs, ends), 2 * tolerance, 0.01]))
+    plane = _plane(size, len(monitor.history), (-reach, reach))
+    return plane.drawn(
+        "Mean gap per period",
+        _time_frame(plane, monitor.history, "predicted minus observed"),
+        band(plane, plane.x, [-tolerance] * 2, [tolerance] * 2) if tolerance else Markup(""),
+        line(plane, [(x, 0.0) for x in plane.x], "calibrated"),
+        _alarm_mark(plane, monitor.history),
+        joined(_period_mark(plane, period, tolerance) for period in periods),
+        kind=size.kind,
+    )
 
 
 def _period_mark(plane: Plane, period: PeriodGap, tolerance: float) -> Markup:

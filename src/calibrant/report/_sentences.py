@@ -25,6 +25,11 @@ NO_GUARANTEE = (
 
 _WEIGHTED = "There is no guarantee, because its proof requires rows without weights."
 
+_HEURISTIC_BOUNDS = (
+    " The bounds after calibration are heuristic, because the calibrator was cross-fitted on these "
+    "rows."
+)
+
 FEW_ROWS = 20
 """Number of rows below which the figures of a class are not reliable."""
 
@@ -88,12 +93,15 @@ def remaining(gap: Interval, tests: Sequence[CheckRow], *, is_held_out: bool) ->
         )
     if not shows_rest(tests):
         return False, "No remaining miscalibration was detected."
-    worst = min(tests, key=lambda test: test.p_after)
-    expected = worst.expected_after
+    return True, _detection_sentence(min(tests, key=lambda test: test.p_after))
+
+
+def _detection_sentence(test: CheckRow) -> str:
+    expected = test.expected_after
     noise = "" if expected is None else f", {format_number(expected)} expected under calibration"
-    return True, (
-        f'The test "{worst.title}" detects remaining miscalibration (statistic '
-        f"{format_number(worst.statistic_after)}{noise})."
+    return (
+        f'The test "{test.title}" detects remaining miscalibration (statistic '
+        f"{format_number(test.statistic_after)}{noise})."
     )
 
 
@@ -279,12 +287,7 @@ def risk_sentence(report: Report) -> str:
     if curves is None:
         return "There are no bounds of the error rate, because they require rows without weights."
     before, after = (_risk_at_half(curve) for curve in (curves.before, curves.after))
-    caution = (
-        " The bounds after calibration are heuristic, because the calibrator was cross-fitted on "
-        "these rows."
-        if curves.guarantee_after == "heuristic"
-        else ""
-    )
+    caution = _HEURISTIC_BOUNDS if curves.guarantee_after == "heuristic" else ""
     return (
         f"Among the most confident half of the held-out rows, {format_percent(before)} of the "
         f"predictions are wrong before calibration and {format_percent(after)} after "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from calibrant._output.numbers import format_interval, format_number, format_p_value
@@ -12,6 +13,7 @@ from calibrant.report._content import (
     GUARANTEE_COLUMNS,
     METRIC_COLUMNS,
     TEST_COLUMNS,
+    CheckRow,
     ClassRow,
     Estimate,
     GuaranteeNote,
@@ -27,6 +29,8 @@ from calibrant.report._sentences import null_sentence
 MOST_PRINTED = 40
 """Maximum number of classes in the printed table, about one page. report.css repeats this number.
 """
+
+Rows = Sequence[Sequence[Markup]]
 
 _NOT_FOLDED = 6
 """Number of measures that are shown at once. The other measures are folded."""
@@ -126,22 +130,22 @@ def metric_tables(rows: Sequence[MetricRow], effect: str) -> Markup:
 
     Six metrics are visible, and the other metrics are collapsed.
     """
-    cells = [_metric_cells(row, effect) for row in rows]
     *titles, note = METRIC_COLUMNS
-    first, rest = (
-        table(
-            "Before and after calibration",
-            titles,
-            some,
-            note=note,
-            chart=_CHART,
-            kind="cards",
-        )
-        for some in (cells[:_NOT_FOLDED], cells[_NOT_FOLDED:])
+    options: dict[str, Any] = {"note": note, "chart": _CHART, "kind": "cards"}
+    draw = partial(table, "Before and after calibration", titles, **options)
+    return _partly_folded(
+        draw, [_metric_cells(row, effect) for row in rows], _NOT_FOLDED, "measures"
     )
-    if len(rows) <= _NOT_FOLDED:
+
+
+def _partly_folded(
+    draw: Callable[[Rows], Markup], rows: Rows, n_shown: int, content: str
+) -> Markup:
+    """Return a table of the first rows, and a folded table of the other rows."""
+    first = draw(rows[:n_shown])
+    if len(rows) <= n_shown:
         return first
-    return joined([first, folded(f"{len(rows) - _NOT_FOLDED} more measures", rest)])
+    return joined([first, folded(f"{len(rows) - n_shown} more {content}", draw(rows[n_shown:]))])
 
 
 def _metric_cells(row: MetricRow, effect: str) -> list[Markup]:
@@ -207,57 +211,45 @@ def _ordered(report: Report) -> Sequence[ClassRow]:
 def checks_table(report: Report) -> Markup:
     """Return the table of tests with their statistics and p-values."""
     *titles, note = TEST_COLUMNS
-    rows = [
-        [
-            head(test.title, TESTS[test.name]),
-            *(
-                number(value, label=label)
-                for label, value in zip(
-                    titles[1:5],
-                    (
-                        *(test.statistic_before, test.expected_before),
-                        *(test.statistic_after, test.expected_after),
-                    ),
-                    strict=True,
-                )
-            ),
-            number(test.p_holm_before, format_p_value, titles[5]),
-            number(test.p_holm_after, format_p_value, titles[6]),
-            tag("td", null_sentence(test), class_="note"),
-        ]
-        for test in report.tests
-    ]
+    rows = [_check_cells(test) for test in report.tests]
     return table("Tests of calibration", titles, rows, note=note, kind="cards")
+
+
+def _check_cells(test: CheckRow) -> list[Markup]:
+    before, after = TEST_COLUMNS[5:7]
+    statistics = (
+        *(test.statistic_before, test.expected_before),
+        *(test.statistic_after, test.expected_after),
+    )
+    return [
+        head(test.title, TESTS[test.name]),
+        *(number(v, label=name) for name, v in zip(TEST_COLUMNS[1:5], statistics, strict=True)),
+        number(test.p_holm_before, format_p_value, before),
+        number(test.p_holm_after, format_p_value, after),
+        tag("td", null_sentence(test), class_="note"),
+    ]
 
 
 def guarantee_tables(note: GuaranteeNote) -> Markup:
     """Return tables in which bars show bounds of the true frequency, in order of the classes."""
-    rows = [
-        [
-            head(name),
-            tag("td", interval_svg(value, low, high), class_="chart"),
-            *(
-                number(cell, label=label)
-                for label, cell in zip(GUARANTEE_COLUMNS[1:4], (value, low, high), strict=True)
-            ),
-            number(count, count_text, GUARANTEE_COLUMNS[4]),
-        ]
-        for name, value, count, low, high in note.bins
+    draw = partial(
+        table,
+        "Guaranteed bounds of the true frequency",
+        GUARANTEE_COLUMNS,
+        chart=_UNIT_AXIS,
+        kind="cards",
+    )
+    return _partly_folded(draw, [_bound_cells(*row) for row in note.bins], _FOLDED_BOUNDS, "bounds")
+
+
+def _bound_cells(name: str, value: float, count: float, low: float, high: float) -> list[Markup]:
+    labels = GUARANTEE_COLUMNS[1:4]
+    return [
+        head(name),
+        tag("td", interval_svg(value, low, high), class_="chart"),
+        *(number(v, label=label) for label, v in zip(labels, (value, low, high), strict=True)),
+        number(count, count_text, GUARANTEE_COLUMNS[4]),
     ]
-    parts = [
-        table(
-            "Guaranteed bounds of the true frequency",
-            GUARANTEE_COLUMNS,
-            some,
-            chart=_UNIT_AXIS,
-            kind="cards",
-        )
-        for some in (rows[:_FOLDED_BOUNDS], rows[_FOLDED_BOUNDS:])
-        if some
-    ]
-    if len(parts) == 1:
-        return parts[0]
-    return joined([parts[0], folded(f"{len(rows) - _FOLDED_BOUNDS} more bounds", parts[1])])
 
 
 def plain_table(content: Any) -> Markup:
