@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from scipy.special import ndtri
 
 from calibrant._output.numbers import format_number, format_percent
 from calibrant._output.results import AsText
@@ -150,16 +149,7 @@ def rows_needed(
     check_share(alpha, "alpha")
     rows = tempered_rows(y_prob, inputs, sample_weight)
     target = _temperature_of(rows, temperature, gap)
-    moments = rows.moments(target)
-    z_alpha, z_power = ndtri(1 - alpha / 2), ndtri(power)
-    root = z_alpha * np.sqrt(moments.null_variance) + z_power * np.sqrt(moments.variance)
-    if moments.shift == 0:
-        raise ValueError(
-            "All rows of y_prob are uniform, or contain only 0 and 1. A temperature does not "
-            "change such rows, so no test can detect a temperature. Pass other probabilities."
-        )
-    n_rows = max(1, int(np.ceil((root / moments.shift) ** 2)))
-    return _result(rows, target, n_rows, power, alpha)
+    return _result(rows, target, rows.moments(target).rows_needed(power, alpha), power, alpha)
 
 
 def detectable_error(
