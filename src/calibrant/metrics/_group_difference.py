@@ -199,14 +199,9 @@ def recalibration_gains(
     order = np.argsort(rows.columns[0], kind="stable")
     problem = _Problem(rows.subset(order), n_groups, sample.n_columns > _MOST_CLASSES)
     losses = _held_out_losses(problem, plan.n_folds)
-    places = np.split(
-        np.arange(len(order)), np.searchsorted(rows.columns[0][order], _inner(n_groups))
-    )
+    starts = np.searchsorted(problem.rows.columns[0], np.arange(1, n_groups))
+    places = np.split(np.arange(len(order)), starts)
     return [_gain(losses[part], problem.rows.weight[part], alpha) for part in places]
-
-
-def _inner(n_groups: int) -> IntArray:
-    return np.arange(1, n_groups)
 
 
 def _held_out_losses(problem: _Problem, n_folds: int) -> FloatArray:
