@@ -39,13 +39,18 @@ def min_slope(scale: float) -> float:
     return 1e-3 / max(1.0, scale)
 
 
-def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int) -> Evidence:
-    """Maximize the evidence for a latent mean that increases on the range of the scores."""
-    free = fit_evidence(
+def fit_free(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int) -> Evidence:
+    """Maximize the evidence for a latent mean without a constraint."""
+    return fit_evidence(
         summary,
         lambda inducing: SparseBound(summary.rows, inducing, residual),
         n_inducing=n_inducing,
     )
+
+
+def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int) -> Evidence:
+    """Maximize the evidence for a latent mean that increases on the range of the scores."""
+    free = fit_free(summary, residual, n_inducing=n_inducing)
     if _certify(summary, free.inducing, free.point.mean).floor(free.point.mean) >= min_slope(
         summary.rows.scale
     ):
