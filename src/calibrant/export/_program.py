@@ -346,7 +346,7 @@ def _reject(name: str) -> Any:
     raise ValueError(f"{name} is not allowed")
 
 
-def _read(document: Any) -> Program:
+def _check_document(document: Any) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"'format' must be {FORMAT!r}")
     if document.get("schema") != SCHEMA:
@@ -354,6 +354,11 @@ def _read(document: Any) -> Program:
     nodes, classes = document["nodes"], document["classes"]
     if not isinstance(nodes, list) or len(nodes) > MOST_NODES or not isinstance(classes, list):
         raise ValueError("'nodes' and 'classes' must be lists")
+
+
+def _read(document: Any) -> Program:
+    _check_document(document)
+    nodes, classes = document["nodes"], document["classes"]
     build = Builder(len(classes))
     for number, entry in enumerate(nodes, start=1):
         constants = {name: _constant(name, value) for name, value in entry["constants"].items()}

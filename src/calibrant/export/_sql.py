@@ -55,11 +55,7 @@ def as_sql(
     """Return a SQL query that computes the probabilities of a program."""
     if dialect not in DIALECTS:
         raise ValueError(unknown_name("dialect", dialect, DIALECTS))
-    if len(columns) != program.n_classes or _repeated(columns):
-        raise ValueError(
-            f"columns must be {program.n_classes} different names of score columns, got "
-            f"{len(columns)} names. Pass one name per class, in the order of the classes."
-        )
+    _check_columns(program, columns)
     _check_outputs(program, keep)
     sql = Sql(DIALECTS[dialect])
     query = _Query(sql, keep)
@@ -67,6 +63,14 @@ def as_sql(
     writer = _Writer(query, guarded(program), columns)
     text = _finish(query, program, writer.run(), writer.outputs())
     return _EXPERIMENTAL + text if sql.dialect.is_experimental else text
+
+
+def _check_columns(program: Program, columns: Sequence[str]) -> None:
+    if len(columns) != program.n_classes or _repeated(columns):
+        raise ValueError(
+            f"columns must be {program.n_classes} different names of score columns, got "
+            f"{len(columns)} names. Pass one name per class, in the order of the classes."
+        )
 
 
 def _repeated(names: Sequence[str]) -> list[str]:
