@@ -277,13 +277,8 @@ class Claims:
         ends = np.searchsorted(label[order], np.arange(self.n_labels + 1))
         for label_code in range(self.n_labels):
             rows = order[ends[label_code] : ends[label_code + 1]]
-            yield Claim(
-                quantity * self.n_labels + label_code,
-                rows,
-                score[rows],
-                outcome[rows],
-                self.weight[rows],
-            )
+            index = quantity * self.n_labels + label_code
+            yield Claim(index, rows, score[rows], outcome[rows], self.weight[rows])
 
 
 def claims_of(
@@ -303,11 +298,7 @@ def claims_of(
     reported labels.
     """
     if y_pred is not None:
-        if inputs != "proba":
-            raise ValueError(
-                f"If y_pred is passed, y_prob must be the probabilities of the reported labels, "
-                f"but inputs is {inputs!r}. Pass inputs='proba'."
-            )
+        _check_reported_inputs(inputs)
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
     sample, names = sample_for(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
     claims: Claims = sample.claims(notion.bound(names))
@@ -363,6 +354,14 @@ def predictions_for(
     if inputs == "proba":
         return checked
     return checked._replace(scores=as_proba(checked.scores, inputs))
+
+
+def _check_reported_inputs(inputs: str) -> None:
+    if inputs != "proba":
+        raise ValueError(
+            f"If y_pred is passed, y_prob must be the probabilities of the reported labels, but "
+            f"inputs is {inputs!r}. Pass inputs='proba'."
+        )
 
 
 def _reported_claims(

@@ -169,19 +169,7 @@ class MulticlassToBinary(Calibrator):
         )
 
     def _check_parameters(self, n_classes: int) -> None:
-        base = self.calibrator
-        if not isinstance(base, BaseBinaryCalibrator):
-            raise TypeError(
-                f"calibrator must be a binary calibrator such as HistogramBinning(), got "
-                f"{type(base).__name__}. Fit a calibrator of whole vectors directly: "
-                f"{type(base).__name__}().fit(X, y)."
-            )
-        if base.inputs != "proba" or base.classes is not None:
-            raise ValueError(
-                f"The inner calibrator {base!r} must not set inputs or classes, because it is "
-                "fitted to probabilities and outcomes. Pass inputs and classes to "
-                f"MulticlassToBinary({type(base).__name__}(), inputs=..., classes=...)."
-            )
+        base = _check_base(self.calibrator)
         notion = as_notion(self.notion)
         notion.n_quantities(n_classes)
         base._check_for_claims(n_classes, by_class=notion.column_of(0, n_classes) is not None)
@@ -480,6 +468,23 @@ class _ClaimFit(NamedTuple):
     calibrator: BaseBinaryCalibrator
     rows: float
     is_pooled: bool
+
+
+def _check_base(base: Any) -> BaseBinaryCalibrator:
+    """Return the inner calibrator, or raise if it cannot be fitted to claims."""
+    if not isinstance(base, BaseBinaryCalibrator):
+        raise TypeError(
+            f"calibrator must be a binary calibrator such as HistogramBinning(), got "
+            f"{type(base).__name__}. Fit a calibrator of whole vectors directly: "
+            f"{type(base).__name__}().fit(X, y)."
+        )
+    if base.inputs != "proba" or base.classes is not None:
+        raise ValueError(
+            f"The inner calibrator {base!r} must not set inputs or classes, because it is fitted "
+            "to probabilities and outcomes. Pass inputs and classes to "
+            f"MulticlassToBinary({type(base).__name__}(), inputs=..., classes=...)."
+        )
+    return base
 
 
 def _top_item(model: MulticlassToBinary, item: int, X: Any) -> AnyArray:
