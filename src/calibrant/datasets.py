@@ -318,16 +318,20 @@ def noisy_simplex(
     labels = draw_labels(proba, rng=generator)
     replaced = generator.random(n_samples) < noise
     labels[replaced] = generator.integers(n_classes, size=int(replaced.sum()))
+    return KnownError(proba, labels, _noise_errors(n_classes, noise))
+
+
+def _noise_errors(n_classes: int, noise: float) -> dict[str, float]:
+    """Return the true errors of `noisy_simplex`."""
     confidence = noise * (np.sum(1 / np.arange(1, n_classes + 1)) - 1) / n_classes
     class_l2 = noise * ((n_classes - 1) / (n_classes + 1)) ** 0.5 / n_classes
-    errors = {
+    return {
         "confidence-l1": float(confidence),
         "confidence-ks": float(confidence),
         "class-wise-l1": 2 * noise * (1 - 1 / n_classes) ** n_classes / n_classes,
         "class-wise-l2": class_l2,
         "canonical-l2": class_l2 * n_classes**0.5,
     }
-    return KnownError(proba, labels, errors)
 
 
 def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:

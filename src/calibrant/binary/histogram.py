@@ -346,14 +346,8 @@ class HistogramBinning(BaseBinaryCalibrator):
         claim = self._binned_claim(as_notion("class-1").claim_text(0, self.classes_), rows)
         quantity = BinnedQuantity(claim.name, rows, [claim] if claim.is_covered else [])
         empty = (empty_bins(claim.n_empty),) if claim.n_empty else ()
-        return binning_guarantee(
-            [quantity],
-            alpha,
-            self.delta,
-            empty,
-            tied_edges(self.n_tied_edges_),
-            ("predict_proba",),
-        )
+        tied = tied_edges(self.n_tied_edges_)
+        return binning_guarantee([quantity], alpha, self.delta, empty, tied, ("predict_proba",))
 
     def _check_guaranteed(self, *, is_weighted: bool) -> None:
         """Raise if these bins have no guarantee, with the reason."""

@@ -151,8 +151,7 @@ class SplineCalibration(BaseBinaryCalibrator):
     def _fit(self, claim: Claim) -> None:
         values, total, hits = distinct_sums(claim.score, claim.hits, claim.weight)
         offset = values if self.residual else np.zeros_like(values)
-        fractile = np.append(0.0, np.cumsum(total) / total.sum())
-        fractile[-1] = 1.0
+        fractile = np.hstack([0.0, np.cumsum(total)[:-1] / total.sum(), 1.0])
         self.knots_ = np.linspace(0.0, 1.0, self.n_knots)
         basis = _spline_basis(self.knots_, self.runout)
         slopes = _mean_slopes(basis, fractile)

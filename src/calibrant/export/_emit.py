@@ -443,11 +443,8 @@ def _auto(model: AutoCalibration, scores: Value) -> Value:
     share = float(model.top_weights_.sum())
     ensemble, rest = model.top_weights_ / share, model.weights_ - model.top_weights_
     rows = mix(members, ensemble[places], float(ensemble[-1] / model.n_classes_))
-    return mix(
-        [*members, emit(model.top_, rows)],
-        [*rest[places], share],
-        float(rest[-1] / model.n_classes_),
-    )
+    members = [*members, emit(model.top_, rows)]
+    return mix(members, [*rest[places], share], float(rest[-1] / model.n_classes_))
 
 
 @emits(GroupCalibration)

@@ -301,8 +301,7 @@ def claims_of(
         _check_reported_inputs(inputs)
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
     sample, names = sample_for(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
-    claims: Claims = sample.claims(notion.bound(names))
-    return claims, names
+    return sample.claims(notion.bound(names)), names
 
 
 def sample_for(

@@ -316,13 +316,8 @@ class MulticlassToBinary(Calibrator):
         check_fitted(self)
         n_columns = self._bound.n_quantities(self.n_classes_) if self._bound.reports_labels else 1
         chunked = as_chunked(X)
-        if chunked is not None:  # chunks are read once for the labels and once for the claims
-            shape = (n_columns,) if n_columns > 1 else ()
-            types = self.classes_.dtype, np.float64
-            labels, claims = (
-                chunked.map(partial(_top_item, self, item), shape, types[item]) for item in (0, 1)
-            )
-            return labels, claims
+        if chunked is not None:
+            return _map_top(self, chunked, (n_columns,) if n_columns > 1 else ())
         # Store column codes and probabilities in one float array, so one pass over X is enough.
         top = self._predict_new(
             X, self.predict_top, self._top_of, self._top_of_top, (2 * n_columns,), np.float64
@@ -485,6 +480,12 @@ def _check_base(base: Any) -> BaseBinaryCalibrator:
             f"MulticlassToBinary({type(base).__name__}(), inputs=..., classes=...)."
         )
     return base
+
+
+def _map_top(model: MulticlassToBinary, chunked: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return chunked labels and claims. Chunks are read once for the labels and once for claims."""
+    labels = chunked.map(partial(_top_item, model, 0), shape, model.classes_.dtype)
+    return labels, chunked.map(partial(_top_item, model, 1), shape, np.float64)
 
 
 def _top_item(model: MulticlassToBinary, item: int, X: Any) -> AnyArray:
