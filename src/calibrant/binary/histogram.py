@@ -288,10 +288,8 @@ class HistogramBinning(BaseBinaryCalibrator):
 
         def count_rows(rows: slice) -> FloatArray:
             place = place_scores(score[rows], self.edges_)
-            count, hits = (
-                np.bincount(place, minlength=size),
-                np.bincount(place, outcome[rows], size),
-            )
+            count = np.bincount(place, minlength=size)
+            hits = np.bincount(place, outcome[rows], size)
             return np.array([count, hits], dtype=np.float64)
 
         sums = sum_blocks(count_rows, len(score), 1, elements=max(CACHE_BLOCK, 8 * size))

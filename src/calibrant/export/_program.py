@@ -114,20 +114,24 @@ class Program:
         check_inputs(self.inputs)
         _check_source(self.source)
         _check_classes(self.classes)
+        widths, n_classes = self._widths(), len(self.classes)
+        if widths[-1] != n_classes:
+            raise ValueError(
+                f"the last value has {widths[-1]} columns, but there are {n_classes} classes"
+            )
+        _check_outputs(self.outputs, widths)
+
+    def _widths(self) -> list[int]:
+        """Return the widths of all values, or raise if a node declares another width."""
         shapes = _Shapes(len(self.classes))
         for number, node in enumerate(self.nodes, start=1):
-            if shapes.append(node.op, node.args, node.constants) != node.width:
-                width = shapes.widths[-1]
+            width = shapes.append(node.op, node.args, node.constants)
+            if width != node.width:
                 raise ValueError(
                     f"operation {number}, {node.op!r}, returns {width} columns, but its width is "
                     f"{node.width}"
                 )
-        if shapes.widths[-1] != len(self.classes):
-            raise ValueError(
-                f"the last value has {shapes.widths[-1]} columns, but there are "
-                f"{len(self.classes)} classes"
-            )
-        _check_outputs(self.outputs, shapes.widths)
+        return shapes.widths
 
     @property
     def n_classes(self) -> int:

@@ -151,9 +151,8 @@ def _drawn_gradients(
     rng = np.random.default_rng(0)
     rows, (n_rows, n_classes) = problem.rows, u.shape
     group, weight = rows.columns[0], rows.weight
-    cumulative = np.cumsum(proba, axis=1)[
-        :, :-1
-    ].T.copy()  # the last label gets the remaining probability
+    # The last label gets the remaining probability.
+    cumulative = np.cumsum(proba, axis=1)[:, :-1].T.copy()
     indicator = sparse.csr_matrix((weight, (group, np.arange(n_rows))), (problem.n_groups, n_rows))
     slope = indicator @ np.einsum("ij,ij->i", proba, u)
     offsets = indicator @ proba

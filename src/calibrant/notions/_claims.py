@@ -372,11 +372,8 @@ def _reported_claims(
     y_pred: LabelsLike,
 ) -> tuple[Claims, AnyArray]:
     """Return claims of reported labels. By default, the classes are all labels in the data."""
-    true_labels, reported_labels, score = (
-        as_array(y_true),
-        as_array(y_pred),
-        as_array(y_prob).astype(np.float64),
-    )
+    true_labels, reported_labels = as_array(y_true), as_array(y_pred)
+    score = as_array(y_prob).astype(np.float64)
     if score.shape != reported_labels.shape or score.ndim not in (1, 2):
         raise ValueError(
             "If y_pred is passed, y_prob must be the probability of each reported label, but "
@@ -390,11 +387,10 @@ def _reported_claims(
             f"{score.min():g} to {score.max():g}. Pass both outputs of predict_top: "
             f"y_pred, y_prob = calibrator.predict_top(X)."
         )
-    names = (
-        np.unique(np.concatenate([true_labels, reported_labels.ravel()]))
-        if classes is None
-        else as_array(classes)
-    )
+    if classes is None:
+        names = np.unique(np.concatenate([true_labels, reported_labels.ravel()]))
+    else:
+        names = as_array(classes)
     y, _ = encode_labels(true_labels, len(names), names)
     label, _ = encode_labels(reported_labels.ravel(), len(names), names)
     shape, weight = (len(y), -1), check_weight(sample_weight, len(y))

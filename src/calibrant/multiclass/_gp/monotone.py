@@ -51,9 +51,8 @@ def fit_free(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int) ->
 def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int) -> Evidence:
     """Maximize the evidence for a latent mean that increases on the range of the scores."""
     free = fit_free(summary, residual, n_inducing=n_inducing)
-    if _certify(summary, free.inducing, free.point.mean).floor(free.point.mean) >= min_slope(
-        summary.rows.scale
-    ):
+    slopes = _certify(summary, free.inducing, free.point.mean)
+    if slopes.floor(free.point.mean) >= min_slope(summary.rows.scale):
         return free
     grid = np.linspace(summary.low, summary.high, _SEARCH_POINTS)
 
