@@ -200,7 +200,8 @@ def _error_limits(claims: Claims, table: BinTable, level: float) -> _Limits:
     # The correction of ``first`` must therefore include the excess, 2 * ``more_second``.
     corrected = first + more_first + 2 * more_second, second + more_second
     low, high = _square_interval(square, *corrected, level)
-    estimate, largest = _estimate(table), min(1.0, high + _largest_uncounted(table) / rows) ** 0.5
+    estimate = _estimate(table)
+    largest = min(1.0, high + _largest_uncounted(table) / rows) ** 0.5
     # The estimate floors each quantity at 0. The interval floors only the sum of the quantities.
     largest = float(np.fmax(largest, estimate))
     return _Limits(estimate, low**0.5, largest, _standard_error(first, second))
