@@ -137,23 +137,30 @@ def digits_predictions(
     >>> digits_predictions("logistic", digits=(3, 8, 9)).class_names.tolist()
     [3, 8, 9]
     """
-    from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     check_option(model, "model", _MODELS)
-    X, y = load_digits(return_X_y=True)
-    names, third = np.arange(10), 600
-    if digits is not None:
-        names = _check_digits(digits)
-        rows = np.isin(y, names)
-        X, y, third = X[rows], np.searchsorted(names, y[rows]), int(rows.sum()) // 3
+    X, y, names = _load_digits(digits)
+    third = 600 if digits is None else len(y) // 3
     X, test_X, y, test_y = train_test_split(X, y, test_size=third, stratify=y, random_state=0)
     X, val_X, y, val_y = train_test_split(X, y, test_size=third, stratify=y, random_state=0)
     classifier = make_pipeline(StandardScaler(), _make_model(model)).fit(X, y)
     val, test = (classifier.predict_proba(part) for part in (val_X, test_X))
     return SplitPredictions(val, val_y, test, test_y, names)
+
+
+def _load_digits(digits: Sequence[int] | None) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return images, their class numbers and the digit of each class."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    if digits is None:
+        return X, y, np.arange(10)
+    names = _check_digits(digits)
+    rows = np.isin(y, names)
+    return X[rows], np.searchsorted(names, y[rows]), names
 
 
 def _check_digits(digits: Sequence[int]) -> IntArray:
@@ -311,16 +318,20 @@ def noisy_simplex(
     labels = draw_labels(proba, rng=generator)
     replaced = generator.random(n_samples) < noise
     labels[replaced] = generator.integers(n_classes, size=int(replaced.sum()))
+    return KnownError(proba, labels, _noise_errors(n_classes, noise))
+
+
+def _noise_errors(n_classes: int, noise: float) -> dict[str, float]:
+    """Return the true errors of `noisy_simplex`."""
     confidence = noise * (np.sum(1 / np.arange(1, n_classes + 1)) - 1) / n_classes
     class_l2 = noise * ((n_classes - 1) / (n_classes + 1)) ** 0.5 / n_classes
-    errors = {
+    return {
         "confidence-l1": float(confidence),
         "confidence-ks": float(confidence),
         "class-wise-l1": 2 * noise * (1 - 1 / n_classes) ** n_classes / n_classes,
         "class-wise-l2": class_l2,
         "canonical-l2": class_l2 * n_classes**0.5,
     }
-    return KnownError(proba, labels, errors)
 
 
 def draw_labels(proba: FloatArray, *, rng: Rng = None) -> IntArray:

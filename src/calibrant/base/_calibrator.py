@@ -330,11 +330,7 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         ndarray of shape (n_samples,)
         """
         check_fitted(self)
-        if self.is_multilabel_:
-            raise ValueError(
-                "predict returns one label per row, but this calibrator was fitted with several "
-                "labels per row. Use predict_proba(X) >= 0.5, with a threshold per label."
-            )
+        _check_single_label(self)
 
         def of_rows(scores: FloatArray) -> AnyArray:
             # Round to the output dtype first, so ties are those of `predict_proba`.
@@ -412,6 +408,14 @@ class Calibrator(Declarations, FrameOutput, ClassifierMixin, BaseEstimator, meta
         The default is a list of settings and fitted numbers.
         """
         return describe_settings(self)
+
+
+def _check_single_label(calibrator: Calibrator) -> None:
+    if calibrator.is_multilabel_:
+        raise ValueError(
+            "predict returns one label per row, but this calibrator was fitted with several "
+            "labels per row. Use predict_proba(X) >= 0.5, with a threshold per label."
+        )
 
 
 def _output_dtype(scores: FloatArray) -> type[np.float32 | np.float64]:

@@ -35,6 +35,12 @@ def describe_settings(model: Any) -> str:
     return " ".join(filter(None, sentences))
 
 
+def _format_losses(before: float, after: float) -> list[str]:
+    """Format losses with three digits, or with five if both losses would look equal."""
+    digits = 3 if format_number(before) != format_number(after) else 5
+    return [format_number(loss, digits=digits) for loss in (before, after)]
+
+
 def describe_fit(training: TrainingSummary | None) -> str:
     """Describe the training data and the change in log-loss.
 
@@ -45,10 +51,7 @@ def describe_fit(training: TrainingSummary | None) -> str:
     n_seen = sum(weight > 0 for weight in training.class_weights)
     is_lower = training.log_loss_after < training.log_loss_before
     caveat = " Expect a smaller reduction on new rows." if is_lower else ""
-    losses = training.log_loss_before, training.log_loss_after
-    # Use three digits, or five if both losses would look equal.
-    digits = 3 if len({format_number(loss) for loss in losses}) == 2 else 5
-    before, after = (format_number(loss, digits=digits) for loss in losses)
+    before, after = _format_losses(training.log_loss_before, training.log_loss_after)
     change = f"changed from {before} to {after}.{caveat}"
     if before == after:
         change = f"is {format_number(training.log_loss_after)} before and after calibration."

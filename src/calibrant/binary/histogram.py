@@ -157,6 +157,14 @@ class HistogramBinning(BaseBinaryCalibrator):
 
     def _check_parameters(self, n_classes: int) -> None:
         super()._check_parameters(n_classes)
+        self._check_number_of_bins()
+        as_seed(self.random_state)
+        check_option(self.strategy, "strategy", STRATEGIES)
+        check_option(self.boundary, "boundary", BOUNDARIES)
+        if not 0 <= self.delta < 1:
+            raise ValueError(f"delta must be at least 0 and below 1, got {self.delta!r}.")
+
+    def _check_number_of_bins(self) -> None:
         if self.n_bins is not None:
             check_count(self.n_bins, "n_bins")
         elif np.ndim(self.points_per_bin):
@@ -167,11 +175,6 @@ class HistogramBinning(BaseBinaryCalibrator):
             )
         else:
             check_count(self.points_per_bin, "points_per_bin")
-        as_seed(self.random_state)
-        check_option(self.strategy, "strategy", STRATEGIES)
-        check_option(self.boundary, "boundary", BOUNDARIES)
-        if not 0 <= self.delta < 1:
-            raise ValueError(f"delta must be at least 0 and below 1, got {self.delta!r}.")
 
     def _check_for_claims(self, n_classes: int, *, by_class: bool) -> None:
         if not np.ndim(self.points_per_bin):
@@ -216,22 +219,23 @@ class HistogramBinning(BaseBinaryCalibrator):
     }
 
     def _fit(self, claim: Claim) -> None:
-        score, outcome, weight = claim.score, claim.outcome, claim.weight
         self.is_weighted_ = claim.is_weighted
-        if claim.ends is not None:
-            values, total, hits = distinct_sums(claim.ends, claim.hits, weight)
-            rows = total
-            if claim.cell_rows is not None:
-                rows = claim.cell_rows[np.unique(claim.ends, return_index=True)[1]]
-            self._fit_distinct(values, total, hits, rows)
-        elif not is_unit(weight):
-            values, total, hits = distinct_sums(score, claim.hits, weight)
-            rows = _row_counts(score, weight) if self.counts_rows else total
-            self._fit_distinct(values, total, hits, rows)
+        if claim.ends is not None or not is_unit(claim.weight):
+            scores = claim.score if claim.ends is None else claim.ends
+            values, total, hits = distinct_sums(scores, claim.hits, claim.weight)
+            self._fit_distinct(values, total, hits, self._rows_of_values(claim, total))
         elif self.strategy == "uniform":
-            self._fit_even(score, outcome)
+            self._fit_even(claim.score, claim.outcome)
         else:
-            self._fit_ordered(*ordered_pairs(score, outcome))
+            self._fit_ordered(*ordered_pairs(claim.score, claim.outcome))
+
+    def _rows_of_values(self, claim: Claim, total: FloatArray) -> FloatArray:
+        """Return the number of rows of each distinct score, of which ``total`` are the weights."""
+        if claim.ends is None:
+            return _row_counts(claim.score, claim.weight) if self.counts_rows else total
+        if claim.cell_rows is None:
+            return total
+        return claim.cell_rows[np.unique(claim.ends, return_index=True)[1]]
 
     def _fit_ordered(self, score: FloatArray, hit: IntArray) -> None:
         """Fit on sorted rows with weight one. If no edge is tied, bins are slices of the rows."""
@@ -258,22 +262,24 @@ class HistogramBinning(BaseBinaryCalibrator):
         self, values: FloatArray, total: FloatArray, hits: FloatArray, rows: FloatArray
     ) -> None:
         """Fit on distinct scores with their weights, hits and numbers of rows."""
-        n_bins = self._n_bins(float(total.sum()))
-        if self.strategy == "uniform":
-            self.edges_, kept_share = uniform_edges(n_bins), np.ones(values.size)
-        else:
-            # Large weights may give more bins than fit into memory, so limit the number of bins by
-            # the number of distinct scores.
-            self.edges_ = _quantile_edges(values, total, min(n_bins, _MOST_BINS * values.size))
-            kept_share = np.ones(values.size)
-            if self.boundary == "exclude":
-                # Exclude one of the rows at each edge between two bins. Rows with the same score
-                # share the loss equally, so the order of rows does not matter.
-                at_edge = np.searchsorted(values, self.edges_[:-1])
-                kept_share[at_edge] -= 1.0 / rows[at_edge]
+        self.edges_ = self._edges_of(values, total)
+        kept_share = np.ones(values.size)
+        if self.counts_rows:
+            # Exclude one of the rows at each edge between two bins. Rows with the same score share
+            # the loss equally, so the order of rows does not matter.
+            at_edge = np.searchsorted(values, self.edges_[:-1])
+            kept_share[at_edge] -= 1.0 / rows[at_edge]
         self.n_tied_edges_ = int(((kept_share > 0) & (kept_share < 1)).sum())
         counts = sum_steps(kept_share * total, values, self.edges_)
         self._keep_rates(counts, sum_steps(kept_share * hits, values, self.edges_))
+
+    def _edges_of(self, values: FloatArray, total: FloatArray) -> FloatArray:
+        n_bins = self._n_bins(float(total.sum()))
+        if self.strategy == "uniform":
+            return uniform_edges(n_bins)
+        # Large weights may give more bins than fit into memory, so limit the number of bins by the
+        # number of distinct scores.
+        return _quantile_edges(values, total, min(n_bins, _MOST_BINS * values.size))
 
     def _fit_even(self, score: FloatArray, outcome: AnyArray) -> None:
         """Fit bins of equal width by counting rows block by block, without sorting."""
@@ -282,10 +288,8 @@ class HistogramBinning(BaseBinaryCalibrator):
 
         def count_rows(rows: slice) -> FloatArray:
             place = place_scores(score[rows], self.edges_)
-            count, hits = (
-                np.bincount(place, minlength=size),
-                np.bincount(place, outcome[rows], size),
-            )
+            count = np.bincount(place, minlength=size)
+            hits = np.bincount(place, outcome[rows], size)
             return np.array([count, hits], dtype=np.float64)
 
         sums = sum_blocks(count_rows, len(score), 1, elements=max(CACHE_BLOCK, 8 * size))
@@ -340,14 +344,8 @@ class HistogramBinning(BaseBinaryCalibrator):
         claim = self._binned_claim(as_notion("class-1").claim_text(0, self.classes_), rows)
         quantity = BinnedQuantity(claim.name, rows, [claim] if claim.is_covered else [])
         empty = (empty_bins(claim.n_empty),) if claim.n_empty else ()
-        return binning_guarantee(
-            [quantity],
-            alpha,
-            self.delta,
-            empty,
-            tied_edges(self.n_tied_edges_),
-            ("predict_proba",),
-        )
+        tied = tied_edges(self.n_tied_edges_)
+        return binning_guarantee([quantity], alpha, self.delta, empty, tied, ("predict_proba",))
 
     def _check_guaranteed(self, *, is_weighted: bool) -> None:
         """Raise if these bins have no guarantee, with the reason."""

@@ -151,23 +151,29 @@ class SplineCalibration(BaseBinaryCalibrator):
     def _fit(self, claim: Claim) -> None:
         values, total, hits = distinct_sums(claim.score, claim.hits, claim.weight)
         offset = values if self.residual else np.zeros_like(values)
-        fractile = np.append(0.0, np.cumsum(total) / total.sum())
-        fractile[-1] = 1.0
+        fractile = np.hstack([0.0, np.cumsum(total)[:-1] / total.sum(), 1.0])
         self.knots_ = np.linspace(0.0, 1.0, self.n_knots)
         basis = _spline_basis(self.knots_, self.runout)
         slopes = _mean_slopes(basis, fractile)
         gram, moment = _normal_equations(basis, fractile, hits / total - offset)
-        optimum = cho_solve(cho_factor(gram), moment)
-        solution = Solution(optimum, 0.0, 0, Outcome.CONVERGED)
-        if self.constrained:
-            solution = _with_slopes_between(optimum, gram, slopes, -offset, 1.0 - offset)
+        solution = self._fit_knots(gram, moment, slopes, offset)
         self.knot_values_ = solution.parameters
-        lowest = -float(optimum @ moment)
-        store_outcome(self, replace(solution, objective=lowest + solution.objective))
+        store_outcome(self, solution)
         probability = offset + slopes @ self.knot_values_
         if self.monotone:
             probability = scipy.optimize.isotonic_regression(probability, weights=total).x
         self.scores_, self.values_ = values, np.clip(probability, 0.0, 1.0)
+
+    def _fit_knots(
+        self, gram: FloatArray, moment: FloatArray, slopes: FloatArray, offset: FloatArray
+    ) -> Solution:
+        """Return the knot values that minimize the squared error, within constraints if set."""
+        optimum = cho_solve(cho_factor(gram), moment)
+        lowest = -float(optimum @ moment)
+        if not self.constrained:
+            return Solution(optimum, lowest, 0, Outcome.CONVERGED)
+        nearest = _with_slopes_between(optimum, gram, slopes, -offset, 1.0 - offset)
+        return replace(nearest, objective=lowest + nearest.objective)
 
     def _predict(self, score: FloatArray) -> FloatArray:
         return interpolated(score, self.scores_, self.values_)

@@ -236,13 +236,17 @@ def _cells(n_rows: int) -> IntArray:
     return np.array(ranks)
 
 
-def _limits(ranks: IntArray, risk: float, level: float) -> IntArray:
-    """Return the largest b with P(Bin(rank, risk) <= b) <= level per rank, or -1 if none exists."""
+def _cornish_fisher(ranks: IntArray, risk: float, level: float) -> FloatArray:
+    """Approximate the quantiles of binomial distributions by a Cornish-Fisher expansion."""
     z = float(ndtri(level))
     spread = np.sqrt(ranks * risk * (1 - risk))
-    # The Cornish-Fisher expansion is at most one or two errors off, which the loops correct.
-    guess = ranks * risk + z * spread + (1 - 2 * risk) * (z * z - 1) / 6 - 0.5
-    limits = np.maximum(np.floor(guess), -1).astype(np.intp)
+    return ranks * risk + z * spread + (1 - 2 * risk) * (z * z - 1) / 6 - 0.5
+
+
+def _limits(ranks: IntArray, risk: float, level: float) -> IntArray:
+    """Return the largest b with P(Bin(rank, risk) <= b) <= level per rank, or -1 if none exists."""
+    # The approximation is at most one or two errors off, which the loops correct.
+    limits = np.maximum(np.floor(_cornish_fisher(ranks, risk, level)), -1).astype(np.intp)
     rows = np.arange(len(ranks))
     while rows.size:
         rows = rows[

@@ -17,13 +17,7 @@ def scaled_losses(
     """Return losses between 0 and 1 of predicted classes, and the risk on this scale."""
     if isinstance(loss, str):
         return (predicted != y).astype(np.float64), check_share(risk, "risk")
-    cost = check_costs(loss, n_classes, name="loss")
-    if cost.shape[1] != n_classes or cost.min() < 0 or not cost.max() > 0:
-        raise ValueError(
-            f"loss must have one column per class ({n_classes}) and costs of at least 0, got shape "
-            f"{cost.shape} with costs from {cost.min():g} to {cost.max():g}. For example, pass "
-            f"1 - np.eye({n_classes})."
-        )
+    cost = _check_loss(loss, n_classes)
     largest = float(cost.max())
     if not 0 < risk < largest:
         raise ValueError(
@@ -31,6 +25,17 @@ def scaled_losses(
             f"pass risk={0.05 * largest:g}."
         )
     return realized_costs(cost, predicted, y) / largest, float(risk) / largest
+
+
+def _check_loss(loss: Any, n_classes: int) -> FloatArray:
+    cost = check_costs(loss, n_classes, name="loss")
+    if cost.shape[1] != n_classes or cost.min() < 0 or not cost.max() > 0:
+        raise ValueError(
+            f"loss must have one column per class ({n_classes}) and costs of at least 0, got shape "
+            f"{cost.shape} with costs from {cost.min():g} to {cost.max():g}. For example, pass "
+            f"1 - np.eye({n_classes})."
+        )
+    return cost
 
 
 def is_text(classes: AnyArray) -> bool:

@@ -186,14 +186,17 @@ class DecisionRule(SavedDecision, BaseEstimator):
         return model._use(estimator) if hasattr(estimator, "classes_") else model
 
 
+def _default_labels(costs: FloatArray, n_given: int, classes: Any) -> AnyArray:
+    """Return the classes as labels of actions if there is one action per class, or numbers."""
+    is_square = classes is not None and n_given == len(costs)
+    return as_array(classes) if is_square else np.arange(costs.shape[1])
+
+
 def action_labels(costs: FloatArray, abstain: Any, classes: Any, actions: Any) -> AnyArray:
     """Return the labels of actions. The last column of costs may be an abstention."""
     n_actions = costs.shape[1]
     n_given = n_actions - (abstain is not None)
-    labels = None if actions is None else as_array(actions)
-    if labels is None:
-        is_square = classes is not None and n_given == len(costs)
-        labels = as_array(classes) if is_square else np.arange(n_actions)
+    labels = _default_labels(costs, n_given, classes) if actions is None else as_array(actions)
     if labels.ndim != 1 or len(labels) not in (n_given, n_actions):
         raise ValueError(
             f"actions must contain {n_given} labels, one per column of cost"

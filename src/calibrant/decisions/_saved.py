@@ -64,22 +64,24 @@ class SavedModel(SavedDecision):
     def _portable(self) -> Self:
         check_fitted(self)
         calibrator = getattr(self.estimator_, "estimator", self.estimator_)
+        self._check_portable(calibrator)
+        portable = copy(self)
+        seed = as_seed(vars(self)["random_state"])
+        vars(portable).update(estimator=calibrator, estimator_=calibrator, random_state=seed)
+        return portable
+
+    def _check_portable(self, calibrator: Any) -> None:
         if not isinstance(calibrator, Calibrator):
             raise TypeError(
                 f"{type(self).__name__} predicts with a {type(calibrator).__name__}, which cannot "
                 f"be saved. Store the classifier separately, and fit {type(self).__name__}() on "
                 f"its probabilities, or {type(self).__name__}(calibrator) on its scores."
             )
-        options: Any = vars(self)
-        if callable(options["score"]):
+        if callable(vars(self)["score"]):
             raise TypeError(
                 "score is a function, which cannot be saved. Pass the name of a score, for example "
                 'score="margin".'
             )
-        portable = copy(self)
-        seed = as_seed(options["random_state"])
-        vars(portable).update(estimator=calibrator, estimator_=calibrator, random_state=seed)
-        return portable
 
     def _check_together(self, fitted: Mapping[str, Any]) -> None:
         calibrator, certificate = fitted.get("estimator_"), fitted.get("certificate_")

@@ -32,7 +32,7 @@ from calibrant.decisions._source import (
     probabilities,
     proof_rows,
 )
-from calibrant.decisions._threshold import find_threshold, find_thresholds
+from calibrant.decisions._threshold import Threshold, find_threshold, find_thresholds
 from calibrant.guarantees import SelectiveGuarantee, certify
 from calibrant.metrics.sureness import check_score, sureness
 
@@ -221,23 +221,28 @@ class SelectiveClassifier(
         """Set the thresholds, from probabilities and column codes of the rows of the proof."""
         predicted, scores = proba.argmax(axis=1), sureness(vars(self)["score"], proba)
         losses, risk = scaled_losses(self.loss, self.risk, predicted, y, self.n_classes_)
-        # The second number of the seed makes this random stream different from that of the split.
-        rng = np.random.default_rng([as_seed(self.random_state) or 0, 1])
         self.error_rate_ = float(losses.mean()) * float(self.risk) / risk
-        if self.per_class:
-            thresholds = find_thresholds(
-                predicted, scores, losses, risk, self.delta, self.n_classes_, rng
-            )
-        else:
-            thresholds = [find_threshold(scores, losses, risk, self.delta, rng)] * self.n_classes_
-            self.threshold_ = thresholds[0].value
+        thresholds = self._find_thresholds(predicted, scores, losses, risk)
         self.thresholds_ = np.array([threshold.value for threshold in thresholds])
+        if not self.per_class:
+            self.threshold_ = thresholds[0].value
         is_answered = scores > self.thresholds_[predicted]
         self.coverage_ = float(is_answered.mean())
         self.unproved_classes_ = self.classes_[np.isposinf(self.thresholds_)]
         self.rows_needed_ = rows_without_error(risk, self.delta)
         if not is_answered.any():
             self._warn_silent(losses)
+
+    def _find_thresholds(
+        self, predicted: IntArray, scores: FloatArray, losses: FloatArray, risk: float
+    ) -> list[Threshold]:
+        """Return the threshold of each class."""
+        # The second number of the seed makes this random stream different from that of the split.
+        rng = np.random.default_rng([as_seed(self.random_state) or 0, 1])
+        n_classes = self.n_classes_
+        if self.per_class:
+            return find_thresholds(predicted, scores, losses, risk, self.delta, n_classes, rng)
+        return [find_threshold(scores, losses, risk, self.delta, rng)] * n_classes
 
     def _warn_silent(self, losses: FloatArray) -> None:
         needed = f"{self.rows_needed_} rows without an error"

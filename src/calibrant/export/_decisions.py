@@ -38,14 +38,7 @@ def decision_program(decision: Any, emit: Emit) -> Program:
     """The program of a decision and its calibrator. ``emit`` writes the calibrator."""
     if isinstance(decision, DecisionRule):
         return _program(decision, "proba", lambda scores: scores, _rule_outputs(decision))
-    check_fitted(decision)
-    calibrator = getattr(decision.estimator_, "estimator", decision.estimator_)
-    if not isinstance(calibrator, Calibrator):
-        raise TypeError(
-            f"{type(decision).__name__} predicts with a {type(calibrator).__name__}, which cannot "
-            f"be exported. Export the classifier with its own tool, and pass a "
-            f"calibrator of the scores to {type(decision).__name__}."
-        )
+    calibrator = _calibrator_of(decision)
     write = {
         DecisionClassifier: _classifier_outputs,
         PredictionSets: _set_outputs,
@@ -54,6 +47,18 @@ def decision_program(decision: Any, emit: Emit) -> Program:
     return _program(
         decision, calibrator.inputs, lambda scores: emit(calibrator, scores), write(decision)
     )
+
+
+def _calibrator_of(decision: Any) -> Calibrator:
+    check_fitted(decision)
+    calibrator = getattr(decision.estimator_, "estimator", decision.estimator_)
+    if not isinstance(calibrator, Calibrator):
+        raise TypeError(
+            f"{type(decision).__name__} predicts with a {type(calibrator).__name__}, which cannot "
+            "be exported. Export the classifier with its own tool, and pass a calibrator of the "
+            f"scores to {type(decision).__name__}."
+        )
+    return calibrator
 
 
 Outputs = list[tuple[str, Value, AnyArray | Sequence[Any]]]
@@ -134,18 +139,22 @@ def _set_outputs(model: PredictionSets) -> Callable[[Value], Outputs]:
             "Randomized sets cannot be exported, because they need random numbers. Fit with "
             "randomize=False."
         )
-    is_lac = model.get_params(deep=False)["score"] == "lac"
+    members = _lac_members if model.get_params(deep=False)["score"] == "lac" else _aps_members
 
     def outputs(proba: Value) -> Outputs:
         limits = _thresholds(model.thresholds_ + _LAST_BITS, proba)
-        if is_lac:
-            inside = 1.0 - ((1.0 - proba) > limits)
-            return [("in_set", inside, ())]
-        # Sums of the probabilities before each rank, by a matrix of ones below the diagonal.
-        order = proba.top(proba.width)
-        below = np.tri(proba.width, k=-1)
-        before = proba.take(order).apply("affine", coef=below, offset=np.zeros(proba.width))
-        inside = 1.0 - (before > limits.take(order))
-        return [("in_set", proba.put(order, inside), ())]
+        return [("in_set", members(proba, limits), ())]
 
     return outputs
+
+
+def _lac_members(proba: Value, limits: Value) -> Value:
+    return 1.0 - ((1.0 - proba) > limits)
+
+
+def _aps_members(proba: Value, limits: Value) -> Value:
+    # Sums of the probabilities before each rank, by a matrix of ones below the diagonal.
+    order = proba.top(proba.width)
+    below = np.tri(proba.width, k=-1)
+    before = proba.take(order).apply("affine", coef=below, offset=np.zeros(proba.width))
+    return proba.put(order, 1.0 - (before > limits.take(order)))

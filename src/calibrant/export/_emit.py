@@ -130,24 +130,28 @@ def program(calibrator: Any) -> Program:
     """
     if isinstance(calibrator, Program):
         return calibrator
-    if isinstance(calibrator, CalibratedClassifier):
-        raise TypeError(
-            "A CalibratedClassifier contains classifiers, which cannot be exported. Export "
-            "model.calibrator_, or call to_onnx(model, path, model=[...]) with the ONNX files of "
-            "its estimators_."
-        )
     if isinstance(calibrator, DECISIONS):
         return decision_program(calibrator, emit)
-    if not isinstance(calibrator, Calibrator):
-        raise TypeError(
-            f"{type(calibrator).__name__} is not a calibrator. Pass a fitted calibrator, for "
-            "example TemperatureScaling().fit(P, y)."
-        )
+    _check_calibrator(calibrator)
     check_fitted(calibrator)
     scores = Value(Builder(calibrator.n_classes_), 0)
     result = finish(calibrator, emit(calibrator, scores), calibrator.inputs)
     _check_agrees(result, calibrator)
     return result
+
+
+def _check_calibrator(model: Any) -> None:
+    if isinstance(model, CalibratedClassifier):
+        raise TypeError(
+            "A CalibratedClassifier contains classifiers, which cannot be exported. Export "
+            "model.calibrator_, or call to_onnx(model, path, model=[...]) with the ONNX files of "
+            "its estimators_."
+        )
+    if not isinstance(model, Calibrator):
+        raise TypeError(
+            f"{type(model).__name__} is not a calibrator. Pass a fitted calibrator, for example "
+            "TemperatureScaling().fit(P, y)."
+        )
 
 
 def program_of_odds(calibrator: Calibrator) -> Program:
@@ -439,11 +443,8 @@ def _auto(model: AutoCalibration, scores: Value) -> Value:
     share = float(model.top_weights_.sum())
     ensemble, rest = model.top_weights_ / share, model.weights_ - model.top_weights_
     rows = mix(members, ensemble[places], float(ensemble[-1] / model.n_classes_))
-    return mix(
-        [*members, emit(model.top_, rows)],
-        [*rest[places], share],
-        float(rest[-1] / model.n_classes_),
-    )
+    members = [*members, emit(model.top_, rows)]
+    return mix(members, [*rest[places], share], float(rest[-1] / model.n_classes_))
 
 
 @emits(GroupCalibration)

@@ -69,14 +69,18 @@ def _entry(output: NamedOutput) -> str:
     return f"{value}.length === 1 ? {value}[0] : {value}"
 
 
-def as_javascript(program: Program) -> str:
-    """Return the text of an ES module."""
+def _check_labels(program: Program) -> None:
     labels = [*program.classes, *(x for entry in program.outputs for x in entry.labels)]
     if any(type(label) is int and abs(label) > _LARGEST_INTEGER for label in labels):
         raise ValueError(
             f"JavaScript rounds integers beyond {_LARGEST_INTEGER:,}, which would change class "
             "labels. Fit the calibrator with strings as labels, such as classes=['no', 'yes']."
         )
+
+
+def as_javascript(program: Program) -> str:
+    """Return the text of an ES module."""
+    _check_labels(program)
     program = guarded(program)
     constants, lines = body(program, _literal, "  const {name} = {value};")
     return _MODULE.format(

@@ -114,20 +114,24 @@ class Program:
         check_inputs(self.inputs)
         _check_source(self.source)
         _check_classes(self.classes)
+        widths, n_classes = self._widths(), len(self.classes)
+        if widths[-1] != n_classes:
+            raise ValueError(
+                f"the last value has {widths[-1]} columns, but there are {n_classes} classes"
+            )
+        _check_outputs(self.outputs, widths)
+
+    def _widths(self) -> list[int]:
+        """Return the widths of all values, or raise if a node declares another width."""
         shapes = _Shapes(len(self.classes))
         for number, node in enumerate(self.nodes, start=1):
-            if shapes.append(node.op, node.args, node.constants) != node.width:
-                width = shapes.widths[-1]
+            width = shapes.append(node.op, node.args, node.constants)
+            if width != node.width:
                 raise ValueError(
                     f"operation {number}, {node.op!r}, returns {width} columns, but its width is "
                     f"{node.width}"
                 )
-        if shapes.widths[-1] != len(self.classes):
-            raise ValueError(
-                f"the last value has {shapes.widths[-1]} columns, but there are "
-                f"{len(self.classes)} classes"
-            )
-        _check_outputs(self.outputs, shapes.widths)
+        return shapes.widths
 
     @property
     def n_classes(self) -> int:
@@ -346,7 +350,7 @@ def _reject(name: str) -> Any:
     raise ValueError(f"{name} is not allowed")
 
 
-def _read(document: Any) -> Program:
+def _check_document(document: Any) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"'format' must be {FORMAT!r}")
     if document.get("schema") != SCHEMA:
@@ -354,6 +358,11 @@ def _read(document: Any) -> Program:
     nodes, classes = document["nodes"], document["classes"]
     if not isinstance(nodes, list) or len(nodes) > MOST_NODES or not isinstance(classes, list):
         raise ValueError("'nodes' and 'classes' must be lists")
+
+
+def _read(document: Any) -> Program:
+    _check_document(document)
+    nodes, classes = document["nodes"], document["classes"]
     build = Builder(len(classes))
     for number, entry in enumerate(nodes, start=1):
         constants = {name: _constant(name, value) for name, value in entry["constants"].items()}

@@ -55,11 +55,7 @@ def as_sql(
     """Return a SQL query that computes the probabilities of a program."""
     if dialect not in DIALECTS:
         raise ValueError(unknown_name("dialect", dialect, DIALECTS))
-    if len(columns) != program.n_classes or _repeated(columns):
-        raise ValueError(
-            f"columns must be {program.n_classes} different names of score columns, got "
-            f"{len(columns)} names. Pass one name per class, in the order of the classes."
-        )
+    _check_columns(program, columns)
     _check_outputs(program, keep)
     sql = Sql(DIALECTS[dialect])
     query = _Query(sql, keep)
@@ -67,6 +63,14 @@ def as_sql(
     writer = _Writer(query, guarded(program), columns)
     text = _finish(query, program, writer.run(), writer.outputs())
     return _EXPERIMENTAL + text if sql.dialect.is_experimental else text
+
+
+def _check_columns(program: Program, columns: Sequence[str]) -> None:
+    if len(columns) != program.n_classes or _repeated(columns):
+        raise ValueError(
+            f"columns must be {program.n_classes} different names of score columns, got "
+            f"{len(columns)} names. Pass one name per class, in the order of the classes."
+        )
 
 
 def _repeated(names: Sequence[str]) -> list[str]:
@@ -189,21 +193,26 @@ def _names(columns: Sequence[Columns]) -> list[str]:
     return [name for group in columns for name in group if name.startswith(_PREFIX)]
 
 
-def _finish(query: _Query, program: Program, value: Columns, outputs: Sequence[Columns]) -> str:
-    sql = query.sql
-    largest = query.add([sql.largest(value)], _names([value, *outputs]))[0]
+def _case_of_largest(sql: Sql, value: Columns, largest: str, program: Program) -> str:
+    """Return an expression for the label of the class with the largest value."""
     pairs = zip(value, program.classes, strict=True)
     cases = " ".join(f"WHEN {name} = {largest} THEN {sql.text(label)}" for name, label in pairs)
     # In some engines, NaN equals NaN. Without this condition, a row with an overflow would get the
     # label of the first class.
-    cases = f"WHEN NOT {largest} <= {sql.number(_LARGEST)} THEN NULL {cases}"
+    return f"CASE WHEN NOT {largest} <= {sql.number(_LARGEST)} THEN NULL {cases} END"
+
+
+def _finish(query: _Query, program: Program, value: Columns, outputs: Sequence[Columns]) -> str:
+    sql = query.sql
+    largest = query.add([sql.largest(value)], _names([value, *outputs]))[0]
+    predicted = _case_of_largest(sql, value, largest, program)
     named = zip(program.outputs, outputs, strict=True)
     decided = [text for pair in named for text in _decided(sql, *pair)]
     label, *names = map(sql.name, _outputs(program))
     aliases = [
         f"{column} AS {name}" for column, name in zip([*value, *decided], names, strict=True)
     ]
-    columns = ",\n  ".join([*query.keep, *aliases, f"CASE {cases} END AS {label}"])
+    columns = ",\n  ".join([*query.keep, *aliases, f"{predicted} AS {label}"])
     tables = ",\n".join(query.tables)
     return f"WITH {tables}\nSELECT {columns}\nFROM {query.source}\n"
 

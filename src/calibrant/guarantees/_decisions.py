@@ -81,16 +81,7 @@ class SelectiveGuarantee(ShortRepr, AsText):
 
     def _statement(self) -> str:
         if not self.answered:
-            n_rows, n_needed = self.certificate.n_rows, self.rows_needed
-            reason = (
-                f"there are only {n_rows} rows"
-                if n_rows < n_needed
-                else "the most confident rows have too many errors"
-            )
-            return (
-                f"Nothing could be proved, so no row is answered. A risk of {self._risk()} needs "
-                f"at least {n_needed} rows without an error, but {reason}."
-            )
+            return self._failure()
         scope = " of each class" if self.per_class else ""
         what = f"at most {self._risk()} of the answers{scope} are wrong"
         if not self.is_error:
@@ -98,6 +89,16 @@ class SelectiveGuarantee(ShortRepr, AsText):
         return (
             f"With {format_percent(1 - self.delta)} confidence, {what}. "
             f"{format_percent(self.answered)} of the rows are answered."
+        )
+
+    def _failure(self) -> str:
+        n_rows, n_needed = self.certificate.n_rows, self.rows_needed
+        reason = "the most confident rows have too many errors"
+        if n_rows < n_needed:
+            reason = f"there are only {n_rows} rows"
+        return (
+            f"Nothing could be proved, so no row is answered. A risk of {self._risk()} needs at "
+            f"least {n_needed} rows without an error, but {reason}."
         )
 
     def _risk(self) -> str:
@@ -179,16 +180,23 @@ class CoverageGuarantee(ShortRepr, AsText):
             f"With these {self.certificate.n_rows} rows, the set coverage on new rows is between "
             f"{format_percent(self.low)} and {format_percent(self.high)} with 90% confidence.",
         ]
-        if self.pooled:
-            parts.append(
-                f"For {_class_text(self.pooled)}, the coverage holds only on average over the rows "
-                "of all these classes, because each of these classes has too few rows."
-            )
-        if self.always:
-            verb = "are" if len(self.always) > 1 else "is"
-            names = _class_text(self.always).replace("the", "The", 1)
-            parts.append(f"{names} {verb} in every set, because there are too few rows.")
-        return " ".join(filter(None, [*parts, f"{_ASSUMPTIONS}."]))
+        parts += [self._pooled_classes(), self._included_classes(), f"{_ASSUMPTIONS}."]
+        return " ".join(filter(None, parts))
+
+    def _pooled_classes(self) -> str:
+        if not self.pooled:
+            return ""
+        return (
+            f"For {_class_text(self.pooled)}, the coverage holds only on average over the rows of "
+            "all these classes, because each of these classes has too few rows."
+        )
+
+    def _included_classes(self) -> str:
+        if not self.always:
+            return ""
+        verb = "are" if len(self.always) > 1 else "is"
+        names = _class_text(self.always).replace("the", "The", 1)
+        return f"{names} {verb} in every set, because there are too few rows."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee as plain values for JSON."""

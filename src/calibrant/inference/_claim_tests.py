@@ -422,12 +422,18 @@ def _mean(claim: Claim) -> _Outcome:
             return np.abs(draws.sums(np.ones(len(draws.score)))) / spread
 
         return _of_limit(claim, z, float(2 * ndtr(-z)), draw)
-    # With equal weights, the count has a Poisson-binomial distribution, so the p-value is exact.
+    return _Outcome(z, _count_p_value(claim), "finite-sample")
+
+
+def _count_p_value(claim: Claim) -> float:
+    """Return the two-sided p-value of the number of outcomes if all weights are equal.
+
+    The number has a Poisson-binomial distribution, so the p-value is exact.
+    """
     present = claim.weight > 0
     law = poisson_binomial(claim.score[present])
     hits = int(claim.outcome[present].sum())
-    tail = min(law[: hits + 1].sum(), law[hits:].sum())
-    return _Outcome(z, min(1.0, 2.0 * float(tail)), "finite-sample")
+    return min(1.0, 2.0 * float(min(law[: hits + 1].sum(), law[hits:].sum())))
 
 
 def _spiegelhalter(claim: Claim) -> _Outcome:
@@ -462,13 +468,7 @@ def _of_limit(
 def _hosmer_lemeshow(claim: Claim, *, n_bins: int, n_fitted: int) -> _Outcome:
     if claim.ends is None:  # multiplying all weights by a constant must not change the groups
         claim = replace(claim, weight=effective_weights(claim.weight))
-    table = bin_table(_claims_from(claim), n_bins=n_bins, strategy="quantile")
-    occupied = table.weight[0] > 0
-    place = table.bins.assign(claim.score, 0)
-    squares = np.bincount(place, squared_weights(claim), len(occupied))[occupied]
-    rows, expected, observed = (
-        part[0][occupied] for part in (table.weight, table.score, table.outcome)
-    )
+    rows, expected, observed, squares = _group_sums(claim, n_bins)
     rate, effective = expected / rows, rows**2 / squares
     variance = squares * rate * (1 - rate)
     pairs = zip(observed - expected, np.sqrt(variance), strict=True)
@@ -480,6 +480,15 @@ def _hosmer_lemeshow(claim: Claim, *, n_bins: int, n_fitted: int) -> _Outcome:
     fewest = (effective * np.minimum(rate, 1 - rate)).min()
     guarantee = "heuristic" if fewest < _FEW_EXPECTED else "asymptotic"
     return _Outcome(statistic, float(chdtrc(n_free, statistic)), guarantee)
+
+
+def _group_sums(claim: Claim, n_bins: int) -> FloatArray:
+    """Return weight, score, outcome and squared weight of quantile bins that are not empty."""
+    table = bin_table(_claims_from(claim), n_bins=n_bins, strategy="quantile")
+    place = table.bins.assign(claim.score, 0)
+    squares = np.bincount(place, squared_weights(claim), table.n_bins)
+    sums = np.array([table.weight[0], table.score[0], table.outcome[0], squares])
+    return sums[:, table.weight[0] > 0]
 
 
 def _claims_from(claim: Claim) -> Claims:

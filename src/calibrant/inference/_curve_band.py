@@ -180,25 +180,25 @@ def band_of_claim(claim: Claim, level: float, n_groups: int, name: str) -> Calib
     order = np.argsort(claim.score, kind="stable")
     score = claim.score[order]
     last = _group_ends(score, n_groups)
-    first = np.append(0, last[:-1] + 1)
+    start, stop = score[np.append(0, last[:-1] + 1)], score[last]
     hits = np.append(0.0, np.cumsum(claim.outcome[order].astype(np.float64))[last])
-    counts = np.append(0.0, last + 1.0)
-    j, k = np.triu_indices(len(last))
+    low, high = _monotone_bounds(hits, np.append(0.0, last + 1.0), level)
+    return CalibrationBand(start, stop, low, high, level, name, len(score))
+
+
+def _monotone_bounds(
+    hits: FloatArray, counts: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return joint bounds of the frequency in each group, from cumulative hits and counts."""
+    n_groups = len(hits) - 1
+    j, k = np.triu_indices(n_groups)
     alpha = (1 - level) / len(j)
     lows, highs = clopper_pearson(hits[k + 1] - hits[j], counts[k + 1] - counts[j], alpha)
     # Compute the bounds of all ranges j to k. Running extremes then make the bounds monotone.
-    low, high = np.zeros(len(last)), np.ones(len(last))
+    low, high = np.zeros(n_groups), np.ones(n_groups)
     np.maximum.at(low, k, lows)
     np.minimum.at(high, j, highs)
-    return CalibrationBand(
-        start=score[first],
-        stop=score[last],
-        low=np.maximum.accumulate(low),
-        high=np.minimum.accumulate(high[::-1])[::-1],
-        level=level,
-        notion=name,
-        n_samples=len(score),
-    )
+    return np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
 
 
 def _group_ends(score: FloatArray, n_groups: int) -> Any:

@@ -74,9 +74,8 @@ def cutoff_interval(
     alpha = (1.0 - level) / claims.n_claims
 
     def reach(claim: Claim) -> float:
-        return min(
-            1.0, 4.0 * float(np.sqrt(np.log(4.0 / alpha) / (2.0 * float(claim.weight.sum()))))
-        )
+        n_rows = float(claim.weight.sum())
+        return min(1.0, 4.0 * float(np.sqrt(np.log(4.0 / alpha) / (2.0 * n_rows))))
 
     estimate, margin = claims.mean(claim_cutoff), claims.mean(reach)
     return Interval(

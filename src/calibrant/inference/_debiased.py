@@ -193,25 +193,18 @@ class _Limits:
 
 def _error_limits(claims: Claims, table: BinTable, level: float) -> _Limits:
     rows = float(claims.weight.sum()) * claims.n_quantities
+    square = float(table.debiased_square.sum() / rows)
     first, second = _mean_variance(claims, table), _pair_variance(claims, table)
     more_first, more_second = _hidden_variances(table, float(ndtri((1 + level) / 2)))
     # ``first`` is too large by about 2 * ``second``, and `_standard_error` subtracts this excess.
     # The correction of ``first`` must therefore include the excess, 2 * ``more_second``.
-    low, high = _square_interval(
-        float(table.debiased_square.sum() / rows),
-        first + more_first + 2 * more_second,
-        second + more_second,
-        level,
-    )
+    corrected = first + more_first + 2 * more_second, second + more_second
+    low, high = _square_interval(square, *corrected, level)
     estimate = _estimate(table)
-    return _Limits(
-        estimate,
-        low**0.5,
-        # The estimate floors each quantity at 0. The interval floors only the sum of the
-        # quantities.
-        float(np.fmax(min(1.0, high + _largest_uncounted(table) / rows) ** 0.5, estimate)),
-        _standard_error(first, second),
-    )
+    largest = min(1.0, high + _largest_uncounted(table) / rows) ** 0.5
+    # The estimate floors each quantity at 0. The interval floors only the sum of the quantities.
+    largest = float(np.fmax(largest, estimate))
+    return _Limits(estimate, low**0.5, largest, _standard_error(first, second))
 
 
 def _estimate(table: BinTable) -> float:

@@ -103,12 +103,12 @@ class ScoreDecomposition:
             f"{'claim':>{width}}{'score':>10}{'miscal.':>10}{'discrim.':>10}{'uncert.':>10}   "
             f"({self.notion})"
         )
-        lines = [
-            f"{c.name:>{width}}" + "".join(f"{format_number(part):>10}" for part in parts)
-            for c in self.claims
-            for parts in [(c.score, c.miscalibration, c.discrimination, c.uncertainty)]
-        ]
-        return "\n".join([head, title, *lines])
+        return "\n".join([head, title, *(_table_row(claim, width) for claim in self.claims)])
+
+
+def _table_row(claim: ClaimDecomposition, width: int) -> str:
+    parts = claim.score, claim.miscalibration, claim.discrimination, claim.uncertainty
+    return f"{claim.name:>{width}}" + "".join(f"{format_number(part):>10}" for part in parts)
 
 
 def score_decomposition(

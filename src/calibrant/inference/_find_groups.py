@@ -258,14 +258,18 @@ def _encode(X: Any, features: Sequence[_Feature]) -> FloatArray:
     parts = []
     for feature in features:
         column = columns[feature.column]
-        if feature.value is not None:
+        if feature.value is None:
+            parts.append(_replace_missing(column.astype(float)))
+        else:
             parts.append((_text(column) == feature.value).astype(float))
-            continue
-        numbers = column.astype(float)
-        is_known = np.isfinite(numbers)
-        middle = np.median(numbers[is_known]) if is_known.any() else 0.0
-        parts.append(np.where(is_known, numbers, middle))
     return np.column_stack(parts)
+
+
+def _replace_missing(numbers: FloatArray) -> FloatArray:
+    """Replace missing and infinite numbers by the median of the other numbers."""
+    is_known = np.isfinite(numbers)
+    middle = np.median(numbers[is_known]) if is_known.any() else 0.0
+    return np.where(is_known, numbers, middle)
 
 
 def _hold(
@@ -360,14 +364,17 @@ def _describe(conditions: Sequence[_Condition]) -> str:
     }
     relevant = [c for c in conditions if c.is_larger or c.feature.column not in fixed_columns]
     for feature in dict.fromkeys(condition.feature for condition in relevant):
-        feature_conditions = [condition for condition in conditions if condition.feature == feature]
-        low = [condition.threshold for condition in feature_conditions if condition.is_larger]
-        high = [condition.threshold for condition in feature_conditions if not condition.is_larger]
+        low = [c.threshold for c in conditions if c.feature == feature and c.is_larger]
+        high = [c.threshold for c in conditions if c.feature == feature and not c.is_larger]
         if feature.value is not None:
             parts.append(f"{feature.column} {'=' if low else 'is not'} {feature.value}")
-        elif low and high:
-            parts.append(f"{max(low):.6g} < {feature.column} <= {min(high):.6g}")
         else:
-            sign, bound = (">", max(low)) if low else ("<=", min(high))
-            parts.append(f"{feature.column} {sign} {bound:.6g}")
+            parts.append(_describe_range(feature.column, low, high))
     return " and ".join(parts)
+
+
+def _describe_range(column: str, low: Sequence[float], high: Sequence[float]) -> str:
+    """Describe the range of a column between the largest lower and the smallest upper bound."""
+    if low and high:
+        return f"{max(low):.6g} < {column} <= {min(high):.6g}"
+    return f"{column} > {max(low):.6g}" if low else f"{column} <= {min(high):.6g}"

@@ -224,19 +224,19 @@ class _WildNull:
         signs = 2.0 * generator.integers(0, 2, (n_rows, size), dtype=np.int8) - 1
 
         def estimates(part: Residuals) -> FloatArray:
-            sign, residual = signs[part.rows], part.residual
-            if part.points.shape[1] == 1:
-                pairs = part.forms(sign * residual)
-            else:
-                # All coordinates of a row share one sign, so the matrix can include the products
-                # of residuals. The quadratic form then needs one column per draw instead
-                # of K.
-                pairs = tiled_forms(
-                    lambda a, b: part.kernel(a, b) * (residual[a] @ residual[b].T), sign
-                )
-            return _per_pair(part, pairs - np.sum(residual**2))
+            return _per_pair(part, _signed_forms(part, signs[part.rows]) - np.sum(part.residual**2))
 
         return estimates
+
+
+def _signed_forms(part: Residuals, signs: FloatArray) -> FloatArray:
+    """Return the kernel forms of the residuals with a sign per row, for each column of signs."""
+    residual = part.residual
+    if part.points.shape[1] == 1:
+        return part.forms(signs * residual)
+    # All coordinates of a row share one sign, so the matrix can include the products of residuals.
+    # The quadratic form then needs one column per draw instead of K.
+    return tiled_forms(lambda a, b: part.kernel(a, b) * (residual[a] @ residual[b].T), signs)
 
 
 def _vector_residuals(proba: FloatArray, labels: IntArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -197,26 +197,15 @@ def _cox_test(claim: Claim, line: Line, name: str) -> CalibrationTestResult:
     if claim.is_weighted:
         return _score_test(claim, name)
     odds = log_odds(claim.score)
-    is_finite = np.isfinite(line.slope)
-    if is_finite:
-        best = _log_likelihood(claim, line.intercept + line.slope * odds)
-    else:
-        best = _largest_log_likelihood(claim, odds)
+    best = _largest_log_likelihood(claim, line, odds)
     # Equal scores do not identify the slope, so one degree of freedom remains. If all outcomes are
     # equal, the best likelihood is 1. Then two degrees of freedom give p = exp(-statistic / 2),
     # which is exactly the probability of these outcomes, and no valid p-value is smaller.
     is_flat = np.ptp(odds[claim.weight > 0]) == 0  # all scores are equal
     freedom = 1.0 if is_flat and best < 0.0 else 2.0
     statistic = max(2 * (best - _log_likelihood(claim, odds)), 0.0)
-    return CalibrationTestResult(
-        test=f"Cox's test of slope 1 and intercept 0, {name}",
-        statistic=statistic,
-        p_value=float(chdtrc(freedom, statistic)),
-        null=f"the predictions are calibrated ({name})",
-        guarantee="asymptotic" if is_finite else "heuristic",
-        n_samples=len(claim.score),
-        expected=freedom,
-    )
+    result = _chi_squared_result("Cox's test", claim, statistic, freedom, name)
+    return result if np.isfinite(line.slope) else replace(result, guarantee="heuristic")
 
 
 def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
@@ -232,25 +221,35 @@ def _score_test(claim: Claim, name: str) -> CalibrationTestResult:
     # Equal scores give a covariance of rank one, and one degree of freedom.
     freedom = int(np.linalg.matrix_rank(covariance, hermitian=True))
     statistic = float(score @ np.linalg.pinv(covariance, hermitian=True) @ score)
+    result = _chi_squared_result("score test", claim, statistic, float(freedom), name)
+    return result if freedom else replace(result, p_value=float(not score.any()))
+
+
+def _chi_squared_result(
+    test: str, claim: Claim, statistic: float, freedom: float, name: str
+) -> CalibrationTestResult:
+    """Return the result of a test whose statistic is chi-squared in the limit."""
     return CalibrationTestResult(
-        test=f"score test of slope 1 and intercept 0, {name}",
+        test=f"{test} of slope 1 and intercept 0, {name}",
         statistic=statistic,
-        p_value=float(chdtrc(freedom, statistic)) if freedom else float(not score.any()),
+        p_value=float(chdtrc(freedom, statistic)),
         null=f"the predictions are calibrated ({name})",
         guarantee="asymptotic",
         n_samples=len(claim.score),
-        expected=float(freedom),
+        expected=freedom,
     )
 
 
-def _largest_log_likelihood(claim: Claim, odds: FloatArray) -> float:
-    """Return the supremum of the log-likelihood if the log-likelihood has no maximum.
+def _largest_log_likelihood(claim: Claim, line: Line, odds: FloatArray) -> float:
+    """Return the maximum of the log-likelihood, or its supremum if there is no maximum.
 
-    In this case, a threshold of the score separates the outcomes, upward or downward. In the limit,
-    steep lines predict the outcome of every row beyond the threshold with certainty. Rows exactly
-    at the threshold keep the frequency of their outcomes. Equal scores also keep the frequency of
-    their outcomes.
+    If there is no maximum, a threshold of the score separates the outcomes, upward or downward. In
+    the limit, steep lines predict the outcome of every row beyond the threshold with certainty.
+    Rows exactly at the threshold keep the frequency of their outcomes. Equal scores also keep the
+    frequency of their outcomes.
     """
+    if np.isfinite(line.slope):
+        return _log_likelihood(claim, line.intercept + line.slope * odds)
     hit, present = claim.outcome.astype(bool), claim.weight > 0
     for sign in (1.0, -1.0):
         ones, zeros = sign * odds[hit & present], sign * odds[~hit & present]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from scipy.special import ndtri
 
 from calibrant._output.numbers import format_number, format_percent
 from calibrant._output.results import AsText
@@ -150,16 +149,7 @@ def rows_needed(
     check_share(alpha, "alpha")
     rows = tempered_rows(y_prob, inputs, sample_weight)
     target = _temperature_of(rows, temperature, gap)
-    moments = rows.moments(target)
-    z_alpha, z_power = ndtri(1 - alpha / 2), ndtri(power)
-    root = z_alpha * np.sqrt(moments.null_variance) + z_power * np.sqrt(moments.variance)
-    if moments.shift == 0:
-        raise ValueError(
-            "All rows of y_prob are uniform, or contain only 0 and 1. A temperature does not "
-            "change such rows, so no test can detect a temperature. Pass other probabilities."
-        )
-    n_rows = max(1, int(np.ceil((root / moments.shift) ** 2)))
-    return _result(rows, target, n_rows, power, alpha)
+    return _result(rows, target, rows.moments(target).rows_needed(power, alpha), power, alpha)
 
 
 def detectable_error(
@@ -211,13 +201,18 @@ def detectable_error(
     check_share(alpha, "alpha")
     rows = tempered_rows(y_prob, inputs, sample_weight)
     count = rows.n_rows if n_rows is None else float(check_count(n_rows, "n_rows"))
+    temperature = _detectable_temperature(rows, count, power, alpha)
+    return _result(rows, temperature, max(1, round(count)), power, alpha)
+
+
+def _detectable_temperature(rows: TemperedRows, n_rows: float, power: float, alpha: float) -> float:
+    """Return the smallest temperature that a test detects, or infinity if there is none."""
 
     def missing_power(log_temperature: float) -> float:
-        return power - rows.moments(float(np.exp(log_temperature))).power(count, alpha)
+        return power - rows.moments(float(np.exp(log_temperature))).power(n_rows, alpha)
 
     root = _root(missing_power, float(np.log(_HIGHEST)))
-    temperature = np.inf if root is None else float(np.exp(root))
-    return _result(rows, temperature, max(1, round(count)), power, alpha)
+    return np.inf if root is None else float(np.exp(root))
 
 
 def _temperature_of(rows: TemperedRows, temperature: float | None, gap: float | None) -> float:
@@ -227,14 +222,18 @@ def _temperature_of(rows: TemperedRows, temperature: float | None, gap: float | 
             "temperature and gap both define the error, so pass only one argument, such as "
             "temperature=1.25."
         )
-    if gap is None:
-        target = _DEFAULT_TEMPERATURE if temperature is None else temperature
-        if not (0 < target < np.inf and target != 1):
-            raise ValueError(
-                f"temperature must be positive, finite and different from 1, got {target!r}. For "
-                "example, pass temperature=1.25 to detect overconfidence."
-            )
-        return target
+    if gap is not None:
+        return _temperature_of_gap(rows, gap)
+    target = _DEFAULT_TEMPERATURE if temperature is None else temperature
+    if not (0 < target < np.inf and target != 1):
+        raise ValueError(
+            f"temperature must be positive, finite and different from 1, got {target!r}. For "
+            "example, pass temperature=1.25 to detect overconfidence."
+        )
+    return target
+
+
+def _temperature_of_gap(rows: TemperedRows, gap: float) -> float:
     sign = 1.0 if gap > 0 else -1.0
     end = float(np.log(_HIGHEST))
     root = None

@@ -116,12 +116,8 @@ def friedman_test(scores: Any) -> FriedmanResult:
 
 def _tied_cubes(ranks: AnyArray) -> float:
     """Sum ``t^3 - t`` over datasets and groups of t tied methods."""
-    return float(
-        sum(
-            np.sum(count**3 - count)
-            for count in (np.unique(row, return_counts=True)[1] for row in ranks)
-        )
-    )
+    counts = [np.unique(row, return_counts=True)[1] for row in ranks]
+    return float(sum(np.sum(count**3 - count) for count in counts))
 
 
 def _check_table(scores: Any) -> AnyArray:

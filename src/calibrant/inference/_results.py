@@ -68,11 +68,9 @@ class CalibrationTestResult(AsText):
         return asdict(self)
 
     def __str__(self) -> str:
-        expected = (
-            ""
-            if self.expected is None
-            else f" (expected under calibration: {format_number(self.expected)})"
-        )
+        expected = ""
+        if self.expected is not None:
+            expected = f" (expected under calibration: {format_number(self.expected)})"
         drawn = "" if self.n_resamples is None else f", {self.n_resamples:,} resamples"
         return "\n".join(
             [

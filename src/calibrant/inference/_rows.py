@@ -36,16 +36,15 @@ def check_rows(
         return Predictions(proba, y, weight, names)
     rows = np.flatnonzero(weight)
     weight = weight[rows]
-    if only_equal and (weight != weight[0]).any():
+    is_equal = (weight == weight[0]).all()
+    if only_equal and not is_equal:
         raise ValueError(
             f"{only_equal} accepts only equal weights. If the weights are numbers of copies, "
             f"repeat the rows: np.repeat(y_true, sample_weight) and "
             f"np.repeat(y_prob, sample_weight, axis=0)."
         )
-    equal = (weight == weight[0]).all()
-    return Predictions(
-        proba[rows], y[rows], check_weight(None, len(rows)) if equal else weight, names
-    )
+    weight = check_weight(None, len(rows)) if is_equal else weight
+    return Predictions(proba[rows], y[rows], weight, names)
 
 
 def squared_weights(claim: Claim) -> FloatArray:

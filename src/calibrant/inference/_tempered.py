@@ -43,6 +43,17 @@ class Moments(NamedTuple):
         spread = np.sqrt(self.variance)
         return float(ndtr(reach / spread)) if spread > 0 else float(reach > 0)
 
+    def rows_needed(self, power: float, alpha: float) -> int:
+        """Return the number of rows at which the test has this power."""
+        z_alpha, z_power = ndtri(1 - alpha / 2), ndtri(power)
+        root = z_alpha * np.sqrt(self.null_variance) + z_power * np.sqrt(self.variance)
+        if self.shift == 0:
+            raise ValueError(
+                "All rows of y_prob are uniform, or contain only 0 and 1. A temperature does not "
+                "change such rows, so no test can detect a temperature. Pass other probabilities."
+            )
+        return max(1, int(np.ceil((root / self.shift) ** 2)))
+
 
 class TemperedRows(NamedTuple):
     """Log-probabilities (m, K), probabilities, predicted classes and weights of some rows.

@@ -181,11 +181,7 @@ def validity_curve(
             "y_pred is only allowed for binary types of calibration, but notion='canonical' "
             "concerns whole probability vectors. Remove y_pred, or pass notion='top-label'."
         )
-    epsilons = (
-        _steps(gap, share)
-        if epsilon is None
-        else np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
-    )
+    epsilons = _steps(gap, share) if epsilon is None else np.array(epsilon, np.float64, ndmin=1)
     return ValidityCurve(kind.name, epsilons, _validity(epsilons, gap, share), gap, share)
 
 

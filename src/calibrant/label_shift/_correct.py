@@ -122,22 +122,24 @@ def _ratio(source: Any, target: Any, sampling: Any, columns: AnyArray) -> FloatA
     return 1.0 / _check_factors(_in_order(sampling, "sampling", columns, missing=1.0), len(columns))
 
 
+def _label_problem(values: Mapping[Any, Any], labels: list[Any], *, can_lack: bool) -> str:
+    """Describe unknown or missing keys, or return an empty string."""
+    unknown_labels = [key for key in values if key not in labels]
+    missing_labels = [label for label in labels if label not in values]
+    if unknown_labels:
+        return f"has the unknown labels {shortened(unknown_labels, show=repr)}"
+    if missing_labels and not can_lack:
+        return f"lacks the labels {shortened(missing_labels, show=repr)}"
+    return ""
+
+
 def _in_order(values: Any, name: str, columns: AnyArray, missing: float | None = None) -> Any:
     """Return values in the order of the columns. The keys of a dict are matched with labels."""
     if not isinstance(values, Mapping):
         return values
     labels = columns.tolist()
-    unknown_labels = [key for key in values if key not in labels]
-    missing_labels = (
-        [] if missing is not None else [label for label in labels if label not in values]
-    )
-    if unknown_labels or missing_labels:
-        problem = (
-            f"has the unknown labels {shortened(unknown_labels, show=repr)}"
-            if unknown_labels
-            else ""
-        )
-        problem = problem or f"lacks the labels {shortened(missing_labels, show=repr)}"
+    problem = _label_problem(values, labels, can_lack=missing is not None)
+    if problem:
         raise ValueError(
             f"{name} {problem}, but the columns have the labels {shortened(labels, show=repr)}. "
             f"Pass classes=[...] with the labels of the columns, and {name} with these keys."

@@ -243,6 +243,14 @@ class MetricAccumulator:
 
         The two accumulators may have different ``inputs``.
         """
+        self._check_mergeable(other)
+        if other._sums is not None:
+            self._check_n_classes(other._sums.class_wise.n_claims)
+            self._add(other._sums)
+            self._names = other._names
+        return self
+
+    def _check_mergeable(self, other: MetricAccumulator) -> None:
         if other.n_bins != self.n_bins:
             raise ValueError(
                 f"Only accumulators with the same n_bins can be merged, got {self.n_bins} and "
@@ -254,11 +262,6 @@ class MetricAccumulator:
                 f"{_as_list(self._known_classes)} and {_as_list(other._known_classes)}. Create "
                 f"both with the same MetricAccumulator(classes=...)."
             )
-        if other._sums is not None:
-            self._check_n_classes(other._sums.class_wise.n_claims)
-            self._add(other._sums)
-            self._names = other._names
-        return self
 
     def _contradicts(self, other: MetricAccumulator) -> bool:
         """Return whether both accumulators have rows, but columns of different classes."""

@@ -207,7 +207,17 @@ def evaluate_answers(
     overall = pairs.evaluate(check_count(n_bins, "n_bins"), 1 - level)
     if by is None:
         return overall
-    columns = as_columns(by)
+    return _evaluate_groups(pairs, as_columns(by), overall, n_bins, level)
+
+
+def _evaluate_groups(
+    pairs: _Pairs,
+    columns: dict[str, AnyArray],
+    overall: AnswerEvaluation,
+    n_bins: int,
+    level: float,
+) -> GroupedEvaluation:
+    """Evaluate each group that the columns define, with joint intervals."""
     for name, column in columns.items():
         check_same_length(**{"correct": pairs.correct, f"by {name!r}": column})
     groups = {name: rows for name, rows in cut_groups(columns).items() if pairs.weight[rows].any()}
@@ -299,8 +309,8 @@ class _Pairs(NamedTuple):
         )
 
 
-def _check_pairs(correct: Any, confidence: Any, sample_weight: Any) -> _Pairs:
-    outcome, score = as_array(correct), as_array(confidence)
+def _check_shapes(outcome: AnyArray, score: AnyArray) -> None:
+    """Raise unless there is one confidence per row, and at least one row."""
     if score.ndim != 1 or outcome.ndim != 1:
         raise ValueError(
             f"evaluate_answers needs one confidence per row, got arrays of shape "
@@ -312,6 +322,11 @@ def _check_pairs(correct: Any, confidence: Any, sample_weight: Any) -> _Pairs:
         raise ValueError(
             "evaluate_answers needs at least one row, got 0 rows. Pass rows with answers."
         )
+
+
+def _check_pairs(correct: Any, confidence: Any, sample_weight: Any) -> _Pairs:
+    outcome, score = as_array(correct), as_array(confidence)
+    _check_shapes(outcome, score)
     raise_if_missing(correct, outcome)
     is_correct = as_outcomes(outcome)
     checked = check_scores(score, inputs="proba")[:, 1].astype(np.float64)

@@ -151,9 +151,8 @@ def _drawn_gradients(
     rng = np.random.default_rng(0)
     rows, (n_rows, n_classes) = problem.rows, u.shape
     group, weight = rows.columns[0], rows.weight
-    cumulative = np.cumsum(proba, axis=1)[
-        :, :-1
-    ].T.copy()  # the last label gets the remaining probability
+    # The last label gets the remaining probability.
+    cumulative = np.cumsum(proba, axis=1)[:, :-1].T.copy()
     indicator = sparse.csr_matrix((weight, (group, np.arange(n_rows))), (problem.n_groups, n_rows))
     slope = indicator @ np.einsum("ij,ij->i", proba, u)
     offsets = indicator @ proba
@@ -199,14 +198,9 @@ def recalibration_gains(
     order = np.argsort(rows.columns[0], kind="stable")
     problem = _Problem(rows.subset(order), n_groups, sample.n_columns > _MOST_CLASSES)
     losses = _held_out_losses(problem, plan.n_folds)
-    places = np.split(
-        np.arange(len(order)), np.searchsorted(rows.columns[0][order], _inner(n_groups))
-    )
+    starts = np.searchsorted(problem.rows.columns[0], np.arange(1, n_groups))
+    places = np.split(np.arange(len(order)), starts)
     return [_gain(losses[part], problem.rows.weight[part], alpha) for part in places]
-
-
-def _inner(n_groups: int) -> IntArray:
-    return np.arange(1, n_groups)
 
 
 def _held_out_losses(problem: _Problem, n_folds: int) -> FloatArray:

@@ -95,6 +95,12 @@ def kde_calibration_error(
     >>> round(kde_calibration_error(data.labels, data.proba, notion="class-1"), 2)
     0.17
     """
+    _check_options(bandwidth, norm)
+    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
+    return claims.mean(lambda claim: _claim_power(claim, bandwidth, norm)) ** (1 / norm)
+
+
+def _check_options(bandwidth: float | None, norm: float) -> None:
     if not 1 <= norm < np.inf:
         raise ValueError(
             f"norm must be a finite number of at least 1, got {norm!r}. Pass norm=1 or norm=2."
@@ -104,8 +110,6 @@ def kde_calibration_error(
             f"bandwidth must be positive and at most 0.2, because the kernel must fit on the grid, "
             f"got {bandwidth!r}. Pass bandwidth=None to choose it from the data."
         )
-    claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
-    return claims.mean(lambda claim: _claim_power(claim, bandwidth, norm)) ** (1 / norm)
 
 
 def _claim_power(claim: Claim, bandwidth: float | None, norm: float) -> float:

@@ -155,15 +155,19 @@ def residual_parts(
 
     Rows with weight zero are excluded.
     """
+    _check_bandwidth(bandwidth)
+    if notion.is_binary:
+        yield from claim_residuals(notion.claims(proba, y, weight), bandwidth)
+    else:
+        yield 1.0, vector_residuals(proba, y, weight, bandwidth)
+
+
+def _check_bandwidth(bandwidth: float | None) -> None:
     if bandwidth is not None and not 0 < bandwidth < np.inf:
         raise ValueError(
             f"bandwidth must be a positive number, got {bandwidth!r}. Pass bandwidth=None to "
             f"choose it from the data."
         )
-    if notion.is_binary:
-        yield from claim_residuals(notion.claims(proba, y, weight), bandwidth)
-    else:
-        yield 1.0, vector_residuals(proba, y, weight, bandwidth)
 
 
 def vector_residuals(

@@ -85,11 +85,11 @@ def integrated_calibration_index(
     """
     _check_share(span, "span")
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
+    return claims.mean(lambda claim: _mean_gap(claim, span))
 
-    def mean_gap(claim: Claim) -> float:
-        return float(np.average(local_gaps(claim, span), weights=claim.weight))
 
-    return claims.mean(mean_gap)
+def _mean_gap(claim: Claim, span: float) -> float:
+    return float(np.average(local_gaps(claim, span), weights=claim.weight))
 
 
 def local_gap_quantile(
@@ -145,14 +145,14 @@ def local_gap_quantile(
     _check_share(span, "span")
     _check_share(quantile, "quantile")
     claims, _ = claims_of(as_notion(notion), y_true, y_prob, sample_weight, classes, inputs=inputs)
+    return claims.mean(lambda claim: _gap_quantile(claim, span, quantile))
 
-    def quantile_gap(claim: Claim) -> float:
-        gaps = local_gaps(claim, span)
-        order = np.argsort(gaps)
-        reached = np.cumsum(claim.weight[order]) >= quantile * claim.weight.sum() - ROUND_OFF
-        return float(gaps[order][reached.argmax()])
 
-    return claims.mean(quantile_gap)
+def _gap_quantile(claim: Claim, span: float, quantile: float) -> float:
+    gaps = local_gaps(claim, span)
+    order = np.argsort(gaps)
+    reached = np.cumsum(claim.weight[order]) >= quantile * claim.weight.sum() - ROUND_OFF
+    return float(gaps[order][reached.argmax()])
 
 
 def local_gaps(claim: Claim, span: float = SPAN) -> FloatArray:

@@ -169,7 +169,6 @@ def _evaluate_label(name: str, rows: ArraySample, n_bins: int) -> LabelEvaluatio
     result, sums = accumulator.compute(), accumulator._sums
     assert sums is not None
     mean, frequency = accumulator.mean_score(1)
-    claim = rows.claims(as_notion("class-1"))
     return LabelEvaluation(
         name=name,
         frequency=frequency,
@@ -178,5 +177,5 @@ def _evaluate_label(name: str, rows: ArraySample, n_bins: int) -> LabelEvaluatio
         log_loss=result.log_loss,
         brier_score=result.brier_score,
         ece=float(sums.class_wise.claim_errors[1]),
-        ks=claims_ks(claim),
+        ks=claims_ks(rows.claims(as_notion("class-1"))),
     )

@@ -100,13 +100,17 @@ def smooth_calibration_error(
     0.25
     """
     kind = as_notion(notion)
+    _check_bandwidth(bandwidth)
+    claims, _ = claims_of(kind, y_true, y_prob, sample_weight, classes, inputs=inputs)
+    return claims.mean(lambda claim: _claim_error(claim, bandwidth))
+
+
+def _check_bandwidth(bandwidth: float | None) -> None:
     if bandwidth is not None and not bandwidth >= _SMALLEST:
         raise ValueError(
             f"bandwidth must be at least {_SMALLEST:.1e}, the resolution of the grid, got "
             f"{bandwidth!r}. Pass bandwidth=None to choose it from the data."
         )
-    claims, _ = claims_of(kind, y_true, y_prob, sample_weight, classes, inputs=inputs)
-    return claims.mean(lambda claim: _claim_error(claim, bandwidth))
 
 
 def _claim_error(claim: Claim, bandwidth: float | None) -> float:
@@ -174,7 +178,20 @@ def _integral_between(
 
     Each interval ``[cell, cell + width]`` contains one zero, close to ``cell + first``.
     """
-    zeros = cell + first
+    turn = np.pi * np.arange(1, smoothed.size)
+    twice = 2.0 * smoothed[1:]
+    zeros, slope = _refine_zeros(smoothed, cell + first, cell, width)
+    whole = smoothed[0] * zeros + np.sin(np.multiply.outer(zeros, turn)) @ (twice / turn)
+    exact = np.abs(np.diff(whole, prepend=0.0, append=smoothed[0])).sum()
+    # The trapezoidal sum on the full grid, which defines the error, differs only near the zeros.
+    share = zeros * _STEPS % 1.0
+    return float(exact + (np.abs(slope) @ (share * (1.0 - share) - 1.0 / 6.0)) / _STEPS**2)
+
+
+def _refine_zeros(
+    smoothed: FloatArray, zeros: FloatArray, cell: FloatArray, width: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return zeros of the sum of cosines close to ``zeros``, and the slopes of the sum there."""
     turn = np.pi * np.arange(1, smoothed.size)
     twice = 2.0 * smoothed[1:]
     # The zero of the line through two grid points is a good start, so two Newton steps reach
@@ -186,11 +203,7 @@ def _integral_between(
         step = np.divide(value, slope, out=np.zeros_like(value), where=slope != 0.0)
         # If the sum is zero up to round-off, a step could leave the interval.
         zeros = np.clip(zeros - step, cell, cell + width)
-    whole = smoothed[0] * zeros + np.sin(np.multiply.outer(zeros, turn)) @ (twice / turn)
-    exact = np.abs(np.diff(whole, prepend=0.0, append=smoothed[0])).sum()
-    # The trapezoidal sum on the full grid, which defines the error, differs only near the zeros.
-    share = zeros * _STEPS % 1.0
-    return float(exact + (np.abs(slope) @ (share * (1.0 - share) - 1.0 / 6.0)) / _STEPS**2)
+    return zeros, slope
 
 
 def _fixed_point(cosines: FloatArray) -> float:

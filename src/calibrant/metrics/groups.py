@@ -251,13 +251,8 @@ class GroupedEvaluation:
             f"The gap is {self.gap_title}. If rows are independent, the intervals hold jointly for "
             f"all {len(self)} groups with probability {self.level:g}."
         ]
-        if with_test and self.difference is not None:
-            parts.append(self.difference_sentence())
-        if with_test and self.has_gains:
-            parts.append(
-                "Change is the cross-fitted change in log-loss from recalibration (negative is "
-                "better)."
-            )
+        if with_test:
+            parts += self._test_sentences()
         if self.suppressed:
             parts.append(f"The table omits {_n_groups(len(self.suppressed))} with too few rows.")
         if self.too_small:
@@ -265,6 +260,15 @@ class GroupedEvaluation:
             groups = "This group has" if len(self.too_small) == 1 else "These groups have"
             parts.append(f"{groups} too few rows to detect a gap of {VISIBLE:g}: {names}.")
         return " ".join(parts)
+
+    def _test_sentences(self) -> list[str]:
+        sentences = [] if self.difference is None else [self.difference_sentence()]
+        if self.has_gains:
+            sentences.append(
+                "Change is the cross-fitted change in log-loss from recalibration (negative is "
+                "better)."
+            )
+        return sentences
 
     def difference_sentence(self) -> str:
         """Return the conclusion of the test for group differences, or an empty string."""

@@ -63,10 +63,10 @@ def sureness(score: Any, proba: FloatArray) -> FloatArray:
             f"proba.max(axis=1)."
         )
     values = values.astype(np.float64)
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
         raise ValueError(
-            f"score returned {values[row]} for row {row}, but scores must be finite. Clip the "
-            f"scores, for example with np.clip(values, -1e9, 1e9)."
+            f"score returned {values[bad[0]]} for row {bad[0]}, but scores must be finite. Clip "
+            f"the scores, for example with np.clip(values, -1e9, 1e9)."
         )
     return values

@@ -164,10 +164,7 @@ class CanonicalBinning(Calibrator):
             check_count(self.n_bins, "n_bins")
         check_count(self.depth, "depth")
         check_count(self.resolution, "resolution")
-        if isinstance(self.directions, str):
-            check_option(self.directions, "directions", ("cyclic", "random"))
-        else:
-            _check_directions(self.directions, n_classes)
+        _check_directions(self.directions, n_classes)
         if self.partition != "projection" and self._has_too_many_bins(n_classes):
             raise ValueError(
                 f"The {self.partition} partition of {n_classes} classes has too many bins. Use a "
@@ -212,28 +209,28 @@ class CanonicalBinning(Calibrator):
     def _fit(self, sample: Sample) -> None:
         rows = sample.rows(type(self).__name__)
         u, y, weight = rows.u, rows.y, rows.weight
-        # A projection reduces the weight of each row that becomes a threshold, because this row
-        # must not count in a bin.
         remaining_weight = np.array(weight, dtype=np.float64)
         if self.partition == "projection":
-            # Large weights cannot make more bins than there are rows.
-            n_bins = self.n_bins or max(
-                1, int(min(remaining_weight.sum() // POINTS_PER_BIN, len(remaining_weight)))
-            )
-            cuts, remaining_weight = fit_projections(
-                u[:], remaining_weight, self._unit_directions(n_bins - 1)
-            )
-            self.directions_, self.thresholds_ = cuts.directions, cuts.thresholds
+            remaining_weight = self._fit_projections(u[:], remaining_weight)
         partition = self._partition
         self.n_bins_ = partition.n_bins
         place = np.concatenate(list(map_blocks(lambda rows: partition.assign(u[rows]), *u.shape)))
         self.is_weighted_ = sample.is_weighted
-        self.n_tied_ = int(((remaining_weight > 0) & (remaining_weight < weight)).sum())
-        self._estimate(
-            place[remaining_weight > 0],
-            y[remaining_weight > 0],
-            remaining_weight[remaining_weight > 0],
-        )
+        is_counted = remaining_weight > 0
+        self.n_tied_ = int((is_counted & (remaining_weight < weight)).sum())
+        self._estimate(place[is_counted], y[is_counted], remaining_weight[is_counted])
+
+    def _fit_projections(self, u: FloatArray, weight: FloatArray) -> FloatArray:
+        """Set the projections, and return the remaining weight of each row.
+
+        A projection reduces the weight of each row that becomes a threshold, because this row must
+        not count in a bin.
+        """
+        # Large weights cannot make more bins than there are rows.
+        n_bins = self.n_bins or max(1, int(min(weight.sum() // POINTS_PER_BIN, len(weight))))
+        cuts, remaining_weight = fit_projections(u, weight, self._unit_directions(n_bins - 1))
+        self.directions_, self.thresholds_ = cuts.directions, cuts.thresholds
+        return remaining_weight
 
     def _estimate(self, place: IntArray, y: IntArray, weight: FloatArray) -> None:
         self.occupied_, cell = np.unique(place, return_inverse=True)
@@ -343,25 +340,28 @@ class CanonicalBinning(Calibrator):
                 "A guarantee needs a bin with at least one calibration row, but all bins are "
                 "empty. Fit on more rows, or use fewer bins."
             )
-        n_empty = self.n_bins_ - int(is_reliable.sum())
-        noun, verb = ("bin", "returns") if n_empty == 1 else ("bins", "return")
-        empty = f"{n_empty} {noun} without rows, which {verb} equal probabilities"
-        reasons = [empty] if n_empty else []
         bins, counts = self.occupied_[is_reliable], self.counts_[is_reliable]
-        tied = (
-            f"bins with tied edges (ties of {self.n_tied_} rows; the proof assumes distinct scores)"
-        )
-        return canonical_guarantee(
-            bins,
-            counts,
-            self.n_classes_,
-            alpha,
-            tuple(reasons),
-            (tied,) if self.n_tied_ else (),
-        )
+        empty, tied = _empty_bins(self.n_bins_ - counts.size), _tied_edges(self.n_tied_)
+        return canonical_guarantee(bins, counts, self.n_classes_, alpha, empty, tied)
+
+
+def _empty_bins(n_empty: int) -> tuple[str, ...]:
+    """Describe bins that the guarantee does not cover."""
+    noun, verb = ("bin", "returns") if n_empty == 1 else ("bins", "return")
+    empty = f"{n_empty} {noun} without rows, which {verb} equal probabilities"
+    return (empty,) if n_empty else ()
+
+
+def _tied_edges(n_tied: int) -> tuple[str, ...]:
+    """Describe bins to which the proof does not apply."""
+    tied = f"bins with tied edges (ties of {n_tied} rows; the proof assumes distinct scores)"
+    return (tied,) if n_tied else ()
 
 
 def _check_directions(directions: Any, n_classes: int) -> None:
+    if isinstance(directions, str):
+        check_option(directions, "directions", ("cyclic", "random"))
+        return
     rows = np.asarray(directions, dtype=np.float64)
     if (
         rows.ndim != 2

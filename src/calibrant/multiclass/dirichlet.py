@@ -195,17 +195,12 @@ class DirichletCalibration(AffineCalibrator):
         """
         n_classes = train.shape[1]
         score_map = AffineMap(n_classes)
+        fit = partial(fit_map, score_map, train, tol=_FOLD_TOLERANCE, max_work=_FOLD_WORK)
         losses = np.empty(len(self.grid))
         optima: list[FloatArray | None] = [None] * len(self.grid)
         start = score_map.identity()
         for place in np.argsort(self.grid)[::-1]:
-            penalty = self._penalty(self.grid[place], n_classes)
-            solution = fit_map(
-                *(score_map, train, penalty),
-                start=start,
-                tol=_FOLD_TOLERANCE,
-                max_work=_FOLD_WORK,
-            )
+            solution = fit(self._penalty(self.grid[place], n_classes), start=start)
             losses[place] = _held_out_loss(score_map, solution.parameters, test)
             # If there is no finite optimum, the parameters are a bad start for the next penalty.
             optima[place] = solution.parameters if solution.converged else None

@@ -33,16 +33,11 @@ from calibrant._validation import (
 from calibrant.base import BaseCalibrator, Citation, store_outcome
 from calibrant.base.fitted import FittedValue
 from calibrant.base.references import WENGER_2020
-from calibrant.multiclass._gp.bound import (
-    DiagonalResidual,
-    FullResidual,
-    ResidualOf,
-    SparseBound,
-)
+from calibrant.multiclass._gp.bound import DiagonalResidual, FullResidual, ResidualOf
 from calibrant.multiclass._gp.kernel import InducingInputs, Kernel, rbf
-from calibrant.multiclass._gp.monotone import fit_increasing
+from calibrant.multiclass._gp.monotone import fit_free, fit_increasing
 from calibrant.multiclass._gp.scores import ScoreSummary, standardize, summarize_scores
-from calibrant.multiclass._gp.search import Evidence, fit_evidence
+from calibrant.multiclass._gp.search import Evidence
 
 _RESIDUALS: dict[str, ResidualOf] = {"diagonal": DiagonalResidual, "full": FullResidual}
 
@@ -219,15 +214,8 @@ class GaussianProcessCalibration(BaseCalibrator):
         rows = sample.rows(type(self).__name__)
         summary = summarize_scores(standardize(*_distinct(rows.u, rows.y, rows.weight)))
         residual = _RESIDUALS[self.covariance]
-        if self.monotone:
-            evidence = fit_increasing(summary, residual, n_inducing=self.n_inducing)
-        else:
-            evidence = fit_evidence(
-                summary,
-                lambda inducing: SparseBound(summary.rows, inducing, residual),
-                n_inducing=self.n_inducing,
-            )
-        self._keep(evidence, summary)
+        fit = fit_increasing if self.monotone else fit_free
+        self._keep(fit(summary, residual, n_inducing=self.n_inducing), summary)
         self.draws_ = _antithetic(
             as_seed(self.random_state), self.n_samples, self.n_inducing + self.n_classes_
         )

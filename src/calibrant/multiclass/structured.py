@@ -9,7 +9,11 @@ import numpy as np
 
 from calibrant._data.sample import Sample
 from calibrant._kernels.simplex import EPS, centered, softmax_in_place
-from calibrant._optim.penalties import diagonal_ridge_to_identity, ridge_to_identity
+from calibrant._optim.penalties import (
+    QuadraticPenalty,
+    diagonal_ridge_to_identity,
+    ridge_to_identity,
+)
 from calibrant._optim.temperature import find_log_beta
 from calibrant._output.numbers import format_number
 from calibrant._typing import FloatArray, Inputs
@@ -136,15 +140,17 @@ class StructuredScaling(AffineCalibrator):
         self.temperature_ = float(np.exp(-t))
         self.smoothing_ = 1.0 / (n_samples + 1.0)
         tempered = sample.transformed(self._tempered)
-        single, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
-        if self._is_diagonal:
-            ridge = diagonal_ridge_to_identity(single, single, n_classes)
-        else:
-            ridge = ridge_to_identity(single, pair, single, n_classes)
+        ridge = self._ridge(n_samples, n_classes)
         start = self.__dict__.pop("_start", None)
         if start is None or start.shape != ridge.center.shape:
             start = ridge.center  # the identity
         self._fit_affine(tempered, ridge, start)
+
+    def _ridge(self, n_samples: float, n_classes: int) -> QuadraticPenalty:
+        single, pair = n_classes / n_samples, n_classes * (n_classes - 1) / n_samples
+        if self._is_diagonal:
+            return diagonal_ridge_to_identity(single, single, n_classes)
+        return ridge_to_identity(single, pair, single, n_classes)
 
     def _start_like(self, fitted: StructuredScaling) -> None:
         join = np.stack if self._is_diagonal else np.column_stack

@@ -277,13 +277,8 @@ class Claims:
         ends = np.searchsorted(label[order], np.arange(self.n_labels + 1))
         for label_code in range(self.n_labels):
             rows = order[ends[label_code] : ends[label_code + 1]]
-            yield Claim(
-                quantity * self.n_labels + label_code,
-                rows,
-                score[rows],
-                outcome[rows],
-                self.weight[rows],
-            )
+            index = quantity * self.n_labels + label_code
+            yield Claim(index, rows, score[rows], outcome[rows], self.weight[rows])
 
 
 def claims_of(
@@ -303,15 +298,10 @@ def claims_of(
     reported labels.
     """
     if y_pred is not None:
-        if inputs != "proba":
-            raise ValueError(
-                f"If y_pred is passed, y_prob must be the probabilities of the reported labels, "
-                f"but inputs is {inputs!r}. Pass inputs='proba'."
-            )
+        _check_reported_inputs(inputs)
         return _reported_claims(notion, y_true, y_prob, sample_weight, classes, y_pred)
     sample, names = sample_for(notion, y_true, y_prob, sample_weight, classes, inputs=inputs)
-    claims: Claims = sample.claims(notion.bound(names))
-    return claims, names
+    return sample.claims(notion.bound(names)), names
 
 
 def sample_for(
@@ -365,6 +355,14 @@ def predictions_for(
     return checked._replace(scores=as_proba(checked.scores, inputs))
 
 
+def _check_reported_inputs(inputs: str) -> None:
+    if inputs != "proba":
+        raise ValueError(
+            f"If y_pred is passed, y_prob must be the probabilities of the reported labels, but "
+            f"inputs is {inputs!r}. Pass inputs='proba'."
+        )
+
+
 def _reported_claims(
     notion: Notion,
     y_true: LabelsLike,
@@ -374,11 +372,8 @@ def _reported_claims(
     y_pred: LabelsLike,
 ) -> tuple[Claims, AnyArray]:
     """Return claims of reported labels. By default, the classes are all labels in the data."""
-    true_labels, reported_labels, score = (
-        as_array(y_true),
-        as_array(y_pred),
-        as_array(y_prob).astype(np.float64),
-    )
+    true_labels, reported_labels = as_array(y_true), as_array(y_pred)
+    score = as_array(y_prob).astype(np.float64)
     if score.shape != reported_labels.shape or score.ndim not in (1, 2):
         raise ValueError(
             "If y_pred is passed, y_prob must be the probability of each reported label, but "
@@ -392,11 +387,10 @@ def _reported_claims(
             f"{score.min():g} to {score.max():g}. Pass both outputs of predict_top: "
             f"y_pred, y_prob = calibrator.predict_top(X)."
         )
-    names = (
-        np.unique(np.concatenate([true_labels, reported_labels.ravel()]))
-        if classes is None
-        else as_array(classes)
-    )
+    if classes is None:
+        names = np.unique(np.concatenate([true_labels, reported_labels.ravel()]))
+    else:
+        names = as_array(classes)
     y, _ = encode_labels(true_labels, len(names), names)
     label, _ = encode_labels(reported_labels.ravel(), len(names), names)
     shape, weight = (len(y), -1), check_weight(sample_weight, len(y))

@@ -190,15 +190,18 @@ class Notion(ABC):
         elif (sets := self.member_sets(proba)) is not None:
             label, rows = np.hstack(sets), scale_sets(proba, sets, claims.score)
         else:
-            warn_data_once(
-                f"predict_proba returns the scores unchanged, because the events of notion "
-                f"{self.name!r} overlap or do not define their columns. Use predict_claims for the "
-                f"calibrated probabilities of the events, or define ranks_of or members of a "
-                f"custom notion.",
-                f"fill {self.name}",
-            )
+            self._warn_unchanged()
             return np.array(proba)
         return keep_top(rows, label[:, 0], label) if self.keeps_top else rows
+
+    def _warn_unchanged(self) -> None:
+        warn_data_once(
+            f"predict_proba returns the scores unchanged, because the events of notion "
+            f"{self.name!r} overlap or do not define their columns. Use predict_claims for the "
+            f"calibrated probabilities of the events, or define ranks_of or members of a custom "
+            f"notion.",
+            f"fill {self.name}",
+        )
 
     def columns_of(self, quantity: int, proba: FloatArray) -> IntArray | None:
         """Return the columns (m, r) whose sum is a quantity in a block, or None if undefined."""

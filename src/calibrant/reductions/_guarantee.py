@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,16 +46,11 @@ def reduction_guarantee(
 ) -> Guarantee:
     """Return the guarantee of fitted claims, or raise ValueError if no claim has a guarantee."""
     claims = {c: _binned_claim(bins, c) for c in range(len(bins.fitted)) if c not in bins.pooled}
-    reasons = [*_uncovered_claims(bins, claims.values())]
-    if n_empty := sum(claim.n_empty for claim in claims.values() if claim.is_covered):
-        reasons.append(empty_bins(n_empty))
-    if is_normalized:
-        reasons.append("the normalized rows of predict_proba")
     return binning_guarantee(
         _quantities(bins, claims),
         alpha,
         delta,
-        tuple(reasons),
+        tuple(_not_covered(bins, claims.values(), is_normalized)),
         tied_edges(sum(bins.fitted[c].n_tied_edges_ for c in claims)),
         ("predict_claims", "predict_top") if bins.notion.reports_labels else ("predict_claims",),
     )
@@ -78,8 +73,10 @@ def _quantities(bins: FittedBins, binned: dict[int, BinnedClaim]) -> list[Binned
     return quantities
 
 
-def _uncovered_claims(bins: FittedBins, claims: Iterable[BinnedClaim]) -> Iterator[str]:
-    """Describe the claims that the guarantee does not cover."""
+def _not_covered(
+    bins: FittedBins, claims: Collection[BinnedClaim], is_normalized: bool
+) -> Iterator[str]:
+    """Describe the claims, bins and predictions that the guarantee does not cover."""
     if bins.pooled.size:
         labels = np.unique(bins.pooled % len(bins.classes))
         names = shortened([class_text(bins.classes[k]) for k in labels], 5)
@@ -87,3 +84,7 @@ def _uncovered_claims(bins: FittedBins, claims: Iterable[BinnedClaim]) -> Iterat
     few = [claim.name for claim in claims if not claim.is_covered]
     if few:
         yield f"{shortened(few, 5)} (fewer than two rows per bin)"
+    if n_empty := sum(claim.n_empty for claim in claims if claim.is_covered):
+        yield empty_bins(n_empty)
+    if is_normalized:
+        yield "the normalized rows of predict_proba"

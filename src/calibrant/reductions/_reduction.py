@@ -169,19 +169,7 @@ class MulticlassToBinary(Calibrator):
         )
 
     def _check_parameters(self, n_classes: int) -> None:
-        base = self.calibrator
-        if not isinstance(base, BaseBinaryCalibrator):
-            raise TypeError(
-                f"calibrator must be a binary calibrator such as HistogramBinning(), got "
-                f"{type(base).__name__}. Fit a calibrator of whole vectors directly: "
-                f"{type(base).__name__}().fit(X, y)."
-            )
-        if base.inputs != "proba" or base.classes is not None:
-            raise ValueError(
-                f"The inner calibrator {base!r} must not set inputs or classes, because it is "
-                "fitted to probabilities and outcomes. Pass inputs and classes to "
-                f"MulticlassToBinary({type(base).__name__}(), inputs=..., classes=...)."
-            )
+        base = _check_base(self.calibrator)
         notion = as_notion(self.notion)
         notion.n_quantities(n_classes)
         base._check_for_claims(n_classes, by_class=notion.column_of(0, n_classes) is not None)
@@ -328,13 +316,8 @@ class MulticlassToBinary(Calibrator):
         check_fitted(self)
         n_columns = self._bound.n_quantities(self.n_classes_) if self._bound.reports_labels else 1
         chunked = as_chunked(X)
-        if chunked is not None:  # chunks are read once for the labels and once for the claims
-            shape = (n_columns,) if n_columns > 1 else ()
-            types = self.classes_.dtype, np.float64
-            labels, claims = (
-                chunked.map(partial(_top_item, self, item), shape, types[item]) for item in (0, 1)
-            )
-            return labels, claims
+        if chunked is not None:
+            return _map_top(self, chunked, (n_columns,) if n_columns > 1 else ())
         # Store column codes and probabilities in one float array, so one pass over X is enough.
         top = self._predict_new(
             X, self.predict_top, self._top_of, self._top_of_top, (2 * n_columns,), np.float64
@@ -480,6 +463,29 @@ class _ClaimFit(NamedTuple):
     calibrator: BaseBinaryCalibrator
     rows: float
     is_pooled: bool
+
+
+def _check_base(base: Any) -> BaseBinaryCalibrator:
+    """Return the inner calibrator, or raise if it cannot be fitted to claims."""
+    if not isinstance(base, BaseBinaryCalibrator):
+        raise TypeError(
+            f"calibrator must be a binary calibrator such as HistogramBinning(), got "
+            f"{type(base).__name__}. Fit a calibrator of whole vectors directly: "
+            f"{type(base).__name__}().fit(X, y)."
+        )
+    if base.inputs != "proba" or base.classes is not None:
+        raise ValueError(
+            f"The inner calibrator {base!r} must not set inputs or classes, because it is fitted "
+            "to probabilities and outcomes. Pass inputs and classes to "
+            f"MulticlassToBinary({type(base).__name__}(), inputs=..., classes=...)."
+        )
+    return base
+
+
+def _map_top(model: MulticlassToBinary, chunked: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return chunked labels and claims. Chunks are read once for the labels and once for claims."""
+    labels = chunked.map(partial(_top_item, model, 0), shape, model.classes_.dtype)
+    return labels, chunked.map(partial(_top_item, model, 1), shape, np.float64)
 
 
 def _top_item(model: MulticlassToBinary, item: int, X: Any) -> AnyArray:

@@ -39,16 +39,20 @@ def min_slope(scale: float) -> float:
     return 1e-3 / max(1.0, scale)
 
 
-def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int) -> Evidence:
-    """Maximize the evidence for a latent mean that increases on the range of the scores."""
-    free = fit_evidence(
+def fit_free(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int) -> Evidence:
+    """Maximize the evidence for a latent mean without a constraint."""
+    return fit_evidence(
         summary,
         lambda inducing: SparseBound(summary.rows, inducing, residual),
         n_inducing=n_inducing,
     )
-    if _certify(summary, free.inducing, free.point.mean).floor(free.point.mean) >= min_slope(
-        summary.rows.scale
-    ):
+
+
+def fit_increasing(summary: ScoreSummary, residual: ResidualOf, *, n_inducing: int) -> Evidence:
+    """Maximize the evidence for a latent mean that increases on the range of the scores."""
+    free = fit_free(summary, residual, n_inducing=n_inducing)
+    slopes = _certify(summary, free.inducing, free.point.mean)
+    if slopes.floor(free.point.mean) >= min_slope(summary.rows.scale):
         return free
     grid = np.linspace(summary.low, summary.high, _SEARCH_POINTS)
 

@@ -237,10 +237,8 @@ class _Profile:
         inducing = InducingInputs(Kernel(*np.exp(packed[:3]).tolist()), packed[3:].copy())
         bound = self.bound_of(inducing)
         point = bound.maximum(self._start(inducing), TOLERANCE * self.total)
-        penalty = (
-            inducing.kernel.variance**0.5 / self.amplitude
-            + _ROUGHNESS / inducing.kernel.lengthscale
-        )
+        kernel = inducing.kernel
+        penalty = kernel.variance**0.5 / self.amplitude + _ROUGHNESS / kernel.lengthscale
         value = (penalty - point.value) / self.total
         self._last = _Solved(value, inducing, point)
         if not hasattr(self, "best") or value < self.best.value:
