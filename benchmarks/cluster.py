@@ -20,6 +20,11 @@ import _one_thread  # noqa: F401  # before NumPy
 import argparse
 import copy
 import os
+
+# The import of numba takes 60 MB per process, which do not depend on the data.
+os.environ.setdefault("CALIBRANT_FAST", "0")
+
+# isort: split
 import signal
 import subprocess
 import sys
