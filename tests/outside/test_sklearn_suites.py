@@ -27,13 +27,14 @@ _NOT_OURS = "not display and not plot and not array_api"
 
 class Suite(NamedTuple):
     """Test modules of scikit-learn, which tests of them, how many pass at least, and those that do
-    not, with the reason.
+    not, with the reason. Whether tests in ``rounding`` pass depends on the machine.
     """
 
     modules: tuple[str, ...]
     select: str
     passed: int
     differences: dict[str, str]
+    rounding: frozenset[str] = frozenset()
 
 
 SUITES = {
@@ -55,18 +56,16 @@ SUITES = {
         f"{_NOT_OURS} and not multiclass and ({_SECOND_HALF})",
         26,
         {
-            **dict.fromkeys(
-                (
-                    "test_calibrated_classifier_cv_double_sample_weights_equivalence"
-                    f"[{ensemble}-temperature]"
-                    for ensemble in (True, False)
-                ),
-                "the rows are separable: probabilities of 1e-22 differ by 2e-7 of themselves",
-            ),
             "test_calibration_less_classes[True]": (
                 "a class missing from a fold gets 1 / (n + K) there, not zero"
             ),
         },
+        # The rows are separable: probabilities of 1e-22 differ by 2e-7 of themselves.
+        frozenset(
+            "test_calibrated_classifier_cv_double_sample_weights_equivalence"
+            f"[{ensemble}-temperature]"
+            for ensemble in (True, False)
+        ),
     ),
     "proper scores": Suite(
         ("sklearn.metrics.tests.test_classification", "sklearn.metrics.tests.test_common"),
@@ -147,7 +146,7 @@ def test_the_tests_of_scikit_learn_hold_but_for_named_differences(name, tmp_path
         pytest.skip(f"the differences are named for scikit-learn 1.9, not {sklearn.__version__}")
     said = _run(suite, tmp_path)
     differing = set(re.findall(r"^(?:FAILED|ERROR) \S*?::(\S+)", said, flags=re.MULTILINE))
-    assert differing == set(suite.differences)
+    assert differing - suite.rounding == set(suite.differences)
     counted = re.search(r"(\d+) passed", said)
     assert counted is not None, said
     assert int(counted[1]) >= suite.passed
