@@ -11,6 +11,7 @@ copies the figures (.svg, .png) that a page saves to docs/images. A block ``pyth
 skipped if that package is not installed.
 """
 
+import argparse
 import contextlib
 import importlib.util
 import io
@@ -163,9 +164,12 @@ def run_aside(path, pictures=None):
 
 if __name__ == "__main__":
     os.environ.setdefault("MPLBACKEND", "agg")
-    paths = [Path(name).resolve() for name in sys.argv[1:] if name != "--write"]
-    for page in paths or pages():
-        if "--write" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="default: all pages")
+    parser.add_argument("--write", action="store_true", help="update outputs and figures")
+    options = parser.parse_args()
+    for page in [path.resolve() for path in options.pages] or pages():
+        if options.write:
             write(page)
         else:
             for block, printed in run_aside(page):
