@@ -46,6 +46,15 @@ def test_a_selective_classifier_is_the_same_after_loading(rows, path, options):
     assert loaded.estimator is loaded.estimator_
 
 
+@pytest.mark.parametrize("kind", [SelectiveClassifier, PredictionSets])
+def test_a_decision_with_a_composite_calibrator_is_the_same_after_loading(rows, path, kind):
+    proba, labels = rows
+    calibrator = calibrant.AutoCalibration(classes=NAMES).fit(proba[:400], labels[:400])
+    model = kind(calibrator).fit(proba[400:], labels[400:])
+    calibrant.save(model, path)
+    np.testing.assert_array_equal(calibrant.load(path).thresholds_, model.thresholds_)
+
+
 def test_the_file_holds_the_certificate(rows, path):
     calibrant.save(_selective(rows), path)
     text = path.read_text()

@@ -253,8 +253,9 @@ def _from_document(document: Any) -> Any:
     for entry in models:
         reader.model(entry)
     loaded = reader.models[-1]
-    for model in reader.models[:-1] if not isinstance(loaded, Calibrator) else ():
-        _check_works(model)  # the calibrator of a decision
+    # Composite calibrators have unfitted members as parameters, so only whole models can predict.
+    if not isinstance(loaded, Calibrator) and hasattr(loaded, "estimator_"):
+        _check_works(loaded.estimator_)
     _check_works(loaded)
     _check_header(document, loaded)
     return loaded
