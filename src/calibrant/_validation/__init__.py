@@ -51,9 +51,11 @@ from calibrant._validation.arrays import as_array
 from calibrant._validation.labels import (
     as_labels,
     check_classes,
+    check_new_labels,
     encode_labels,
     missing_as_text,
     raise_if_missing,
+    raise_if_other_kind,
     raise_if_other_order,
     warn_count_from_one,
 )
@@ -87,6 +89,7 @@ __all__ = [
     "check_eps",
     "check_fitted",
     "check_inputs",
+    "check_new_labels",
     "check_number",
     "check_option",
     "check_option_inputs",
@@ -112,6 +115,7 @@ __all__ = [
     "printable",
     "printable_lines",
     "raise_if_missing",
+    "raise_if_other_kind",
     "readings",
     "shortened",
     "unknown_name",

@@ -13,9 +13,9 @@ from sklearn.utils.metadata_routing import MetadataRouter
 
 from calibrant._typing import AnyArray, BoolArray, FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import (
-    as_array,
     as_seed,
     check_fitted,
+    check_new_labels,
     check_option,
     check_share,
     check_weight,
@@ -284,7 +284,8 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         -------
         float
         """
-        sets, labels = self.predict_set(X), as_array(y)
+        sets = self.predict_set(X)
+        labels = check_new_labels(y, len(sets), self.classes_)
         weight = check_weight(sample_weight, len(labels))
         is_held = (sets & (labels[:, None] == self.classes_)).any(axis=1)
         return float(weight @ is_held / weight.sum())

@@ -82,14 +82,15 @@ class SelectiveGuarantee(ShortRepr, AsText):
     def _statement(self) -> str:
         if not self.answered:
             n_rows, n_needed = self.certificate.n_rows, self.rows_needed
-            reason = (
-                f"there are only {n_rows} rows"
-                if n_rows < n_needed
-                else "the most confident rows have too many errors"
-            )
+            reason = "the most confident rows have too many errors"
+            if n_rows < n_needed:
+                reason = f"there are only {n_rows} rows"
+            elif self.per_class:
+                reason = "no class has enough rows with few errors"
+            scope = " of a class" * self.per_class
             return (
                 f"Nothing could be proved, so no row is answered. A risk of {self._risk()} needs "
-                f"at least {n_needed} rows without an error, but {reason}."
+                f"at least {n_needed} rows{scope} without an error, but {reason}."
             )
         scope = " of each class" if self.per_class else ""
         what = f"at most {self._risk()} of the answers{scope} are wrong"
