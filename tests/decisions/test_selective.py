@@ -385,7 +385,7 @@ def _expected_failures(estimator):
 @parametrize_with_checks(
     [
         SelectiveClassifier(LogisticRegression(), risk=0.4, abstain=-999),
-        PredictionSets(LogisticRegression()),
+        PredictionSets(LogisticRegression(), coverage=0.6),
     ],
     expected_failed_checks=_expected_failures,
 )

@@ -141,11 +141,12 @@ class CoverageGuarantee(ShortRepr, AsText):
         Lower bound of the probability that the set of a new row contains its label.
     expected : float
         Exact value of this probability if no scores are tied. The probability is k / (n + 1),
-        averaged over groups of classes, if the threshold is the k-th smallest of n scores.
+        averaged over classes, if the threshold is the k-th smallest of n scores. The probability is
+        1 for a class that is in every set.
     low, high : float
         Range that contains the coverage on new rows with probability 0.9, if no scores are tied.
         The limits are the 5% and 95% quantiles of Beta(k, n + 1 - k). Class-conditional sets have
-        the range of the group with the fewest rows.
+        the range of the class with the fewest rows, apart from classes that are in every set.
     certificate : Certificate
         Number and digest of the rows that determine the sets, and date of the proof.
     class_conditional : bool
