@@ -82,6 +82,7 @@ __all__ = [
     "add_abstention",
     "arrange_as_fitted",
     "as_array",
+    "as_labels",
     "as_seed",
     "check_classes",
     "check_costs",
