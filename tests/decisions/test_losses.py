@@ -12,13 +12,13 @@ from calibrant.decisions._losses import (
 
 
 def test_errors_are_losses_of_one():
-    losses, risk = scaled_losses("error", 0.1, np.array([0, 1]), np.array([0, 0]), 2)
+    losses, risk = scaled_losses("error", 0.1, np.array([0, 1]), np.array([0, 0]), np.arange(2))
     assert (losses.tolist(), risk) == ([0.0, 1.0], 0.1)
 
 
 def test_costs_are_divided_by_the_largest():
     cost = [[0, 10], [4, 0]]
-    losses, risk = scaled_losses(cost, 2.0, np.array([0, 0, 1]), np.array([0, 1, 0]), 2)
+    losses, risk = scaled_losses(cost, 2.0, np.array([0, 0, 1]), np.array([0, 1, 0]), np.arange(2))
     assert (losses.tolist(), risk) == ([0.0, 0.4, 1.0], 0.2)
 
 
@@ -36,7 +36,7 @@ def test_labels_of_abstentions():
 @pytest.mark.parametrize("risk", ["0.1", None, np.nan, True])
 def test_the_risk_of_a_cost_matrix_must_be_a_number(risk):
     with pytest.raises(ValueError, match="risk must be between 0 and the largest cost"):
-        scaled_losses([[0, 10], [4, 0]], risk, np.array([0, 1]), np.array([0, 0]), 2)
+        scaled_losses([[0, 10], [4, 0]], risk, np.array([0, 1]), np.array([0, 0]), np.arange(2))
 
 
 def test_labels_keep_their_type_next_to_an_abstention_of_another_type():

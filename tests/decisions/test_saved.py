@@ -55,6 +55,16 @@ def test_a_decision_with_a_composite_calibrator_is_the_same_after_loading(rows, 
     np.testing.assert_array_equal(calibrant.load(path).thresholds_, model.thresholds_)
 
 
+def test_a_frame_of_losses_is_matched_to_the_classes_and_saved(rows, path):
+    pandas = pytest.importorskip("pandas")
+    loss = [[0, 1, 1], [1, 0, 0.5], [1, 1, 0]]
+    frame = pandas.DataFrame(loss, NAMES, NAMES).loc[NAMES[::-1], NAMES[::-1]]
+    model = _selective(rows, loss=frame)
+    np.testing.assert_array_equal(model.thresholds_, _selective(rows, loss=loss).thresholds_)
+    calibrant.save(model, path)
+    np.testing.assert_array_equal(calibrant.load(path).loss, loss)
+
+
 def test_the_file_holds_the_certificate(rows, path):
     calibrant.save(_selective(rows), path)
     text = path.read_text()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._typing import FloatArray
+from calibrant._validation._text import shortened
 from calibrant._validation.arrays import as_array
 
 
@@ -18,12 +19,23 @@ def check_share(value: Any, name: str) -> float:
     return float(value)
 
 
-def check_costs(cost: Any, n_classes: int | None = None, *, name: str = "cost") -> FloatArray:
+def check_costs(
+    cost: Any,
+    n_classes: int | None = None,
+    *,
+    name: str = "cost",
+    classes: Any = None,
+    actions: Any = None,
+) -> FloatArray:
     """Return costs of actions as a float array of shape (K, A), or raise.
 
     ``n_classes`` is the required number of rows. With ``n_classes=None``, the number of rows must
-    be at least two.
+    be at least two. The index and the columns of a pandas frame are matched to ``classes`` and
+    ``actions``.
     """
+    if hasattr(cost, "reindex") and hasattr(cost, "columns"):
+        for axis, labels in enumerate((classes, actions)):
+            cost = _in_order(cost, axis, labels, name)
     table = as_array(cost)
     required_shape = "(K, A)" if n_classes is None else f"({n_classes}, A)"
     rows = table.shape[0] if table.ndim == 2 else 0
@@ -43,6 +55,25 @@ def check_costs(cost: Any, n_classes: int | None = None, *, name: str = "cost") 
             f"action that must not be taken, pass a large cost, for example 1e9."
         )
     return costs
+
+
+def _in_order(cost: Any, axis: int, labels: Any, name: str) -> Any:
+    """Return a pandas frame with an axis in the order of ``labels``.
+
+    An axis that contains none of the labels is matched by position.
+    """
+    actual = list(cost.axes[axis])
+    wanted = [] if labels is None else as_array(labels).tolist()[: len(actual)]
+    if set(actual).isdisjoint(wanted):
+        return cost
+    if sorted(map(repr, actual)) != sorted(map(repr, wanted)):
+        axis_name = ("index", "columns")[axis]
+        raise ValueError(
+            f"The {axis_name} of {name} has the labels {shortened(actual, show=repr)}, but the "
+            f"labels must be {shortened(wanted, show=repr)}. Pass {name}.to_numpy() to match by "
+            f"position."
+        )
+    return cost.reindex(wanted, axis=axis)
 
 
 def add_abstention(cost: FloatArray, abstain: Any) -> FloatArray:

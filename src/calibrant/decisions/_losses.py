@@ -12,12 +12,13 @@ from calibrant._validation import check_costs, check_share, shortened
 
 
 def scaled_losses(
-    loss: Any, risk: float, predicted: IntArray, y: IntArray, n_classes: int
+    loss: Any, risk: float, predicted: IntArray, y: IntArray, classes: AnyArray
 ) -> tuple[FloatArray, float]:
     """Return losses between 0 and 1 of predicted classes, and the risk on this scale."""
     if isinstance(loss, str):
         return (predicted != y).astype(np.float64), check_share(risk, "risk")
-    cost = check_costs(loss, n_classes, name="loss")
+    n_classes = len(classes)
+    cost = check_costs(loss, n_classes, name="loss", classes=classes, actions=classes)
     if cost.shape[1] != n_classes or cost.min() < 0 or not cost.max() > 0:
         raise ValueError(
             f"loss must have one column per class ({n_classes}) and costs of at least 0, got shape "

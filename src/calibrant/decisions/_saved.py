@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray
-from calibrant._validation import as_seed, check_fitted
+from calibrant._validation import as_seed, check_costs, check_fitted
 from calibrant.base import Calibrator, FittedValue
 from calibrant.guarantees import Certificate
 
@@ -79,6 +79,11 @@ class SavedModel(SavedDecision):
         portable = copy(self)
         seed = as_seed(options["random_state"])
         vars(portable).update(estimator=calibrator, estimator_=calibrator, random_state=seed)
+        loss = options.get("loss", "error")
+        if not isinstance(loss, str):
+            classes = self.classes_
+            table = check_costs(loss, len(classes), name="loss", classes=classes, actions=classes)
+            vars(portable).update(loss=table)
         return portable
 
     def _check_together(self, fitted: Mapping[str, Any]) -> None:

@@ -64,7 +64,7 @@ class SelectiveClassifier(
         returns one number per row.
     loss : "error" or array-like of shape (K, K), default "error"
         "error" counts wrong answers. A matrix contains the cost of each answer (column) for each
-        true class (row).
+        true class (row). The index and the columns of a pandas frame are matched to the classes.
     per_class : bool, default False
         Whether the risk holds for the answers of every class, with one threshold per class. If
         False, the risk holds on average over all answers.
@@ -220,7 +220,7 @@ class SelectiveClassifier(
     def _prove(self, proba: FloatArray, y: IntArray) -> None:
         """Set the thresholds, from probabilities and column codes of the rows of the proof."""
         predicted, scores = proba.argmax(axis=1), sureness(vars(self)["score"], proba)
-        losses, risk = scaled_losses(self.loss, self.risk, predicted, y, self.n_classes_)
+        losses, risk = scaled_losses(self.loss, self.risk, predicted, y, self.classes_)
         # The second number of the seed makes this random stream different from that of the split.
         rng = np.random.default_rng([as_seed(self.random_state) or 0, 1])
         self.error_rate_ = float(losses.mean()) * float(self.risk) / risk
