@@ -127,6 +127,21 @@ def test_bad_costs_are_rejected(tmp_path, text, message):
         (["model.json"], "exactly one of --cost FILE, --risk SHARE and --sets SHARE, got none"),
         (["model.json", "--risk", "0.1", "--sets", "0.9"], "got --risk and --sets"),
         (["model.json", "--risk", "0.1"], "Pass --calibration FILE"),
+        (["model.json", "--sets", "0", "--calibration", "labeled.csv"], "coverage must be a num"),
+        (
+            ["model.json", "--risk", "0.1", "--calibration", "labeled.csv", "--abstain", "1"],
+            "--abstain is the cost of an abstention and requires --cost",
+        ),
+        (
+            ["model.json", "--cost", "costs.csv", "--calibration", "labeled.csv"],
+            "--calibration and --batch have no effect on decisions by costs",
+        ),
+        (["model.json", "--cost", "none.csv"], "File none.csv does not exist."),
+        (["none.json", "--cost", "costs.csv"], "File none.json does not exist."),
+        (
+            ["model.json", "--risk", "0.1", "--calibration", "new.csv", "--batch"],
+            "new.csv is also the file of labeled rows",
+        ),
         (["model.json", "--risk", "0.1", "--calibration", "fit.csv"], "was fitted on fit.csv"),
         (["model.json", "--risk", "2", "--calibration", "labeled.csv"], "risk must be a number"),
         (["model.json", "--sets", "0.9", "--batch", "--calibration", "labeled.csv"], "--risk"),
@@ -138,6 +153,7 @@ def test_bad_costs_are_rejected(tmp_path, text, message):
 )
 def test_bad_arguments_are_rejected(files, capsys, arguments, message):
     calibrant.save(DecisionRule(1 - np.eye(3), classes=NAMES), "rule.json")
+    Path("costs.csv").write_text("0,1\n5,0\n2,0\n")
     model, *options = arguments
     assert cli.run(["decide", model, "new.csv", "-o", "out.csv", *options]) == cli.BAD_INPUT
     assert message in capsys.readouterr().err

@@ -90,11 +90,11 @@ def make_decision(
     model = load(path)
     names = [name for name in ("cost", "risk", "sets") if getattr(options, name) is not None]
     if not isinstance(model, Calibrator):
-        if names or options.calibration or options.batch:
+        if names or options.calibration or options.batch or options.abstain is not None:
             raise ValueError(
                 f"{path} is a saved {type(model).__name__}, which already contains a decision "
-                f"rule. Remove --cost, --risk, --sets, --batch and --calibration, or pass a "
-                f"calibrator."
+                f"rule. Remove --cost, --abstain, --risk, --sets, --batch and --calibration, or "
+                f"pass a calibrator."
             )
         return _saved_decision(model)
     if len(names) != 1:
@@ -104,7 +104,14 @@ def make_decision(
             f"got {actual}. For example, pass --risk 0.05 --calibration labeled.csv."
         )
     if options.cost is not None:
+        if options.calibration is not None or options.batch:
+            raise ValueError(
+                "--calibration and --batch have no effect on decisions by costs. Remove both "
+                "options, or replace --cost by --risk or --sets."
+            )
         return _by_cost(model, options)
+    if options.abstain is not None:
+        raise ValueError("--abstain is the cost of an abstention and requires --cost. Remove it.")
     return _by_proof(model, path, data, options, output)
 
 
@@ -136,11 +143,11 @@ def _by_proof(
     rows = open_file(other, output, model=scores_of(model)).load()
     if options.batch:
         return _by_batch(model, rows, data, options, output)
-    decision: Any = PredictionSets(model, coverage=options.sets or 0.9)
-    if options.risk is not None:
-        decision = SelectiveClassifier(
-            model, risk=options.risk, delta=options.delta, score=options.score
-        )
+    decision: Any = (
+        PredictionSets(model, coverage=options.sets)
+        if options.sets is not None
+        else SelectiveClassifier(model, risk=options.risk, delta=options.delta, score=options.score)
+    )
     with output.working("Proving the guarantee"):
         decision.fit(rows.scores, rows.labels, sample_weight=rows.weight)
     return _saved_decision(decision)
@@ -160,7 +167,12 @@ def _by_batch(
             "With --batch, the decision applies only to one file, so the decision cannot be saved. "
             "Remove --save."
         )
-    file = _open_new(data, scores_of(model), options.calibration or data.file, out)
+    if options.calibration is None or data.file.samefile(options.calibration):
+        raise ValueError(
+            f"{data.file} is also the file of labeled rows. The guarantee of a batch needs other "
+            "rows with labels. Pass another file to --calibration."
+        )
+    file = _open_new(data, scores_of(model), options.calibration, out)
     new = np.concatenate([block.scores for block in file.blocks(all_columns=True)])
     selection = select_answers(
         rows.labels, rows.scores, new, options.risk, estimator=model, score=options.score
