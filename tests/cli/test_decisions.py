@@ -88,6 +88,14 @@ def test_costs_of_a_file_decide(files, capsys):
     np.testing.assert_array_equal(_table()["decision"], rule.decide(proba))
 
 
+def test_a_saved_decision_by_costs_calibrates_the_scores(files):
+    Path("costs.csv").write_text("true,keep,drop\nowl,0,1\ncat,5,0\ndog,2,0\n")
+    arguments = ["--cost", "costs.csv", "--abstain", "0.4", "--save", "rule.json", "-q"]
+    assert cli.run(["decide", "model.json", "new.csv", "-o", "out.csv", *arguments]) == 0
+    assert cli.run(["decide", "rule.json", "new.csv", "-o", "again.csv", "-q"]) == 0
+    assert Path("again.csv").read_text() == Path("out.csv").read_text()
+
+
 def test_a_saved_rule_decides_on_probabilities(files):
     rule = DecisionRule(1 - np.eye(3), 0.3, classes=NAMES)
     calibrant.save(rule, "rule.json")

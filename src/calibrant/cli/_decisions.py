@@ -19,6 +19,7 @@ from calibrant.cli._files import open_file
 from calibrant.cli._options import DecideArguments, WeightedFileArguments
 from calibrant.cli._output import Output
 from calibrant.decisions import (
+    DecisionClassifier,
     DecisionRule,
     PredictionSets,
     Selection,
@@ -118,12 +119,7 @@ def make_decision(
 def _by_cost(model: Calibrator, options: DecideArguments) -> Decision:
     cost, actions = read_costs(Path(str(options.cost)), model.classes_)
     rule = DecisionRule(cost, options.abstain, classes=model.classes_, actions=actions)
-
-    def columns(scores: Any) -> Columns:
-        proba = model.predict_proba(scores)
-        return {"decision": rule.decide(proba), "expected_cost": rule.expected_cost(proba)}
-
-    return Decision(columns, scores_of(model), "", rule)
+    return _saved_decision(rule.wrap(model))
 
 
 def _by_proof(
@@ -201,6 +197,13 @@ def _saved_decision(model: Any) -> Decision:
     if isinstance(model, DecisionRule):
         scores = ModelScores(model.classes_, "proba", ())
         return Decision(lambda X: _rule_columns(model, X), scores, "", model)
+    if isinstance(model, DecisionClassifier):
+        return Decision(
+            lambda X: _rule_columns(model.rule_, model._proba_of_rule(X)),
+            scores_of(model.estimator_),
+            "",
+            model,
+        )
     columns = _set_columns if isinstance(model, PredictionSets) else _answer_columns
     # The estimator stores the kind of scores and the names of their columns.
     scores = scores_of(model.estimator_)

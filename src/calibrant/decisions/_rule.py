@@ -23,7 +23,7 @@ from calibrant._validation import (
 from calibrant.base import Calibrator
 from calibrant.classifier._responses import check_classifier
 from calibrant.decisions._losses import abstention_label, is_text
-from calibrant.decisions._saved import SavedDecision
+from calibrant.decisions._saved import SavedDecision, calibrator_to_save
 from calibrant.decisions._source import copy_feature_names, copy_tags, fit_router, probabilities
 
 
@@ -220,7 +220,7 @@ def action_labels(costs: FloatArray, abstain: Any, classes: Any, actions: Any) -
     return np.append(labels, last)
 
 
-class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class DecisionClassifier(SavedDecision, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Predict the action with the lowest expected cost.
 
     Parameters
@@ -301,6 +301,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _use(self, estimator: Any) -> Self:
         """Set the fitted attributes for a fitted estimator."""
         self.estimator_, self.classes_ = estimator, np.asarray(estimator.classes_)
+        self.n_classes_ = len(self.classes_)
         cost = 1.0 - np.eye(len(self.classes_)) if self.cost is None else self.cost
         labels = self.classes_ if self.classes is None else self.classes
         self.rule_ = DecisionRule(cost, self.abstain, classes=labels, actions=self.actions)
@@ -327,8 +328,12 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         array of shape (n,)
             Labels of actions.
         """
-        proba = self.predict_proba(X)
-        return self.rule_.decide(proba[:, self._columns])
+        proba = self._proba_of_rule(X)
+        return self.rule_.decide(proba)
+
+    def _proba_of_rule(self, X: Any) -> FloatArray:
+        """Return the probabilities with the columns in the order of the rule."""
+        return self.predict_proba(X)[:, self._columns]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the estimator.
@@ -344,6 +349,23 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_fitted(self)
         return probabilities(self.estimator_, X, self.classes_)
+
+    def _portable(self) -> Self:
+        check_fitted(self)
+        calibrator = calibrator_to_save(self)
+        rule = self.rule_._portable()
+        options = {"classes": self.rule_.classes_, "actions": rule.actions}
+        portable = type(self)(calibrator, rule.cost, rule.abstain, **options)
+        portable.classes_, portable.n_classes_ = self.classes_, self.n_classes_
+        return portable
+
+    def _check_loaded(self) -> None:
+        if not isinstance(self.estimator, Calibrator):
+            raise ValueError("it needs a calibrator")
+        if self.classes_.tolist() != np.asarray(self.estimator.classes_).tolist():
+            raise ValueError("its classes differ from the classes of its calibrator")
+        self._use(self.estimator)
+        self.rule_._check_loaded()
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Route the parameters of ``fit`` to the estimator."""

@@ -32,6 +32,21 @@ class SavedDecision:
         """Raise if fitted attributes of a file contradict each other."""
 
 
+def calibrator_to_save(decision: Any) -> Calibrator:
+    """Return the calibrator of a fitted decision, and raise if it predicts with a classifier."""
+    calibrator = getattr(decision.estimator_, "estimator", decision.estimator_)
+    if isinstance(calibrator, Calibrator):
+        return calibrator
+    name = type(decision).__name__
+    fix = f"fit {name}() on its probabilities, or {name}(calibrator) on its scores"
+    if hasattr(decision, "rule_"):
+        fix = "save the decision rule: calibrant.save(decision.rule_, path)"
+    raise TypeError(
+        f"{name} predicts with a {type(calibrator).__name__}, which cannot be saved. Store the "
+        f"classifier separately, and {fix}."
+    )
+
+
 class SavedModel(SavedDecision):
     """Base of fitted decisions with a calibrator and a certificate."""
 
@@ -63,13 +78,7 @@ class SavedModel(SavedDecision):
 
     def _portable(self) -> Self:
         check_fitted(self)
-        calibrator = getattr(self.estimator_, "estimator", self.estimator_)
-        if not isinstance(calibrator, Calibrator):
-            raise TypeError(
-                f"{type(self).__name__} predicts with a {type(calibrator).__name__}, which cannot "
-                f"be saved. Store the classifier separately, and fit {type(self).__name__}() on "
-                f"its probabilities, or {type(self).__name__}(calibrator) on its scores."
-            )
+        calibrator = calibrator_to_save(self)
         options: Any = vars(self)
         if callable(options["score"]):
             raise TypeError(
