@@ -99,6 +99,8 @@ def test_few_rows_give_full_sets(rows):
     proba, labels = rows
     with pytest.warns(DataWarning, match="90% needs at least 9 rows, got 8 rows in total"):
         model = PredictionSets(coverage=0.9).fit(proba[:8], labels[:8])
+    with pytest.warns(DataWarning, match="needs at least 9999 rows"):
+        PredictionSets(coverage=0.9999).fit(proba, labels)
     assert model.predict_set(proba).all()
     guarantee = model.guarantee()
     assert (guarantee.low, guarantee.high, guarantee.expected) == (1.0, 1.0, 1.0)

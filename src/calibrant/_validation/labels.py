@@ -214,7 +214,7 @@ def raise_if_other_kind(**arrays: AnyArray) -> None:
     names = (first, second) if True in _kinds(one) else (second, first)
     raise ValueError(
         f"{names[0]} contains text, but {names[1]} contains {arrays[names[1]].dtype} values, so no "
-        f"labels could be equal. Pass labels of the same type, for example {names[1]}.astype(str)."
+        f"labels could be equal. Pass labels of the same type."
     )
 
 

@@ -139,11 +139,13 @@ def _by_proof(
     rows = open_file(other, output, model=scores_of(model)).load()
     if options.batch:
         return _by_batch(model, rows, data, options, output)
-    decision: Any = (
-        PredictionSets(model, coverage=options.sets)
-        if options.sets is not None
-        else SelectiveClassifier(model, risk=options.risk, delta=options.delta, score=options.score)
-    )
+    decision: Any
+    if options.sets is not None:
+        decision = PredictionSets(model, coverage=options.sets)
+    elif options.risk is not None:
+        decision = SelectiveClassifier(
+            model, risk=options.risk, delta=options.delta, score=options.score
+        )
     with output.working("Proving the guarantee"):
         decision.fit(rows.scores, rows.labels, sample_weight=rows.weight)
     return _saved_decision(decision)

@@ -224,7 +224,7 @@ class SelectiveClassifier(
         # The second number of the seed makes this random stream different from that of the split.
         rng = np.random.default_rng([as_seed(self.random_state) or 0, 1])
         self.error_rate_ = float(losses.mean()) * float(self.risk) / risk
-        vars(self).pop("threshold_", None)  # of an earlier fit
+        self.__dict__.pop("threshold_", None)  # of an earlier fit
         if self.per_class:
             thresholds = find_thresholds(
                 predicted, scores, losses, risk, self.delta, self.n_classes_, rng

@@ -192,7 +192,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         return self
 
     def _warn_full(self, n_rows: int) -> None:
-        needed = math.ceil(self.coverage / (1 - self.coverage) - _ROUNDING)
+        needed = math.ceil(self.coverage / (1 - self.coverage) * (1 - _ROUNDING))
         scope = " of a class" * bool(self.class_conditional)
         warn_data(
             f"All sets contain all labels, because a set coverage of "
