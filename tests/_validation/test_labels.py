@@ -10,6 +10,7 @@ from calibrant._validation.labels import (
     encode_labels,
     is_one_hot,
     raise_if_missing,
+    raise_if_other_kind,
     warn_count_from_one,
 )
 from calibrant.exceptions import DataWarning
@@ -171,3 +172,11 @@ def test_labels_and_classes_that_cannot_be_ordered_together_are_named():
     labels = np.array([(1,), "a"], dtype=object)
     with pytest.raises(TypeError, match="different types"):
         encode_labels(labels, 2, ["a", "b"])
+
+
+def test_text_and_numbers_are_never_equal():
+    raise_if_other_kind(y=np.array([1, 2]), predicted=np.array([1, "none"], dtype=object))
+    raise_if_other_kind(y=np.array([True]), predicted=np.array([1.0]))
+    raise_if_other_kind(y=np.array([]), predicted=np.array(["a"]))
+    with pytest.raises(ValueError, match="predicted contains text, but y contains int64 values"):
+        raise_if_other_kind(y=np.array([1, 2]), predicted=np.array(["1", "2"]))

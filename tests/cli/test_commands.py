@@ -64,3 +64,16 @@ def test_the_seed_reaches_a_calibrator_inside_another(path):
     file = open_scores(path)
     assert make_calibrator("histogram", "top-label", file, 7).calibrator.random_state == 7
     assert make_calibrator("auto", None, file, 7).random_state == 7
+
+
+def test_a_calibrator_of_one_score_column_is_loaded_and_applied(tmp_path, rng):
+    proba = rng.random(300)
+    lines = [f"{p},{y}" for p, y in zip(proba, (rng.random(300) < proba).astype(int), strict=True)]
+    path = tmp_path / "binary.csv"
+    path.write_text("\n".join(["p,label", *lines]) + "\n")
+    file = open_scores(path, proba="p", label="label")
+    rows, calibrator = file.load(), make_calibrator("beta", None, file, 0)
+    fit_file(rows, file, calibrator, "beta", tmp_path / "model.json")
+    loaded = calibrant.load(tmp_path / "model.json")
+    assert loaded.feature_names_in_.tolist() == ["p"]
+    np.testing.assert_array_equal(loaded.predict_proba(proba), calibrator.predict_proba(proba))

@@ -88,6 +88,14 @@ def test_costs_of_a_file_decide(files, capsys):
     np.testing.assert_array_equal(_table()["decision"], rule.decide(proba))
 
 
+def test_a_saved_decision_by_costs_calibrates_the_scores(files):
+    Path("costs.csv").write_text("true,keep,drop\nowl,0,1\ncat,5,0\ndog,2,0\n")
+    arguments = ["--cost", "costs.csv", "--abstain", "0.4", "--save", "rule.json", "-q"]
+    assert cli.run(["decide", "model.json", "new.csv", "-o", "out.csv", *arguments]) == 0
+    assert cli.run(["decide", "rule.json", "new.csv", "-o", "again.csv", "-q"]) == 0
+    assert Path("again.csv").read_text() == Path("out.csv").read_text()
+
+
 def test_a_saved_rule_decides_on_probabilities(files):
     rule = DecisionRule(1 - np.eye(3), 0.3, classes=NAMES)
     calibrant.save(rule, "rule.json")
@@ -127,6 +135,21 @@ def test_bad_costs_are_rejected(tmp_path, text, message):
         (["model.json"], "exactly one of --cost FILE, --risk SHARE and --sets SHARE, got none"),
         (["model.json", "--risk", "0.1", "--sets", "0.9"], "got --risk and --sets"),
         (["model.json", "--risk", "0.1"], "Pass --calibration FILE"),
+        (["model.json", "--sets", "0", "--calibration", "labeled.csv"], "coverage must be a num"),
+        (
+            ["model.json", "--risk", "0.1", "--calibration", "labeled.csv", "--abstain", "1"],
+            "--abstain is the cost of an abstention and requires --cost",
+        ),
+        (
+            ["model.json", "--cost", "costs.csv", "--calibration", "labeled.csv"],
+            "--calibration and --batch have no effect on decisions by costs",
+        ),
+        (["model.json", "--cost", "none.csv"], "File none.csv does not exist."),
+        (["none.json", "--cost", "costs.csv"], "File none.json does not exist."),
+        (
+            ["model.json", "--risk", "0.1", "--calibration", "new.csv", "--batch"],
+            "new.csv is also the file of labeled rows",
+        ),
         (["model.json", "--risk", "0.1", "--calibration", "fit.csv"], "was fitted on fit.csv"),
         (["model.json", "--risk", "2", "--calibration", "labeled.csv"], "risk must be a number"),
         (["model.json", "--sets", "0.9", "--batch", "--calibration", "labeled.csv"], "--risk"),
@@ -138,6 +161,7 @@ def test_bad_costs_are_rejected(tmp_path, text, message):
 )
 def test_bad_arguments_are_rejected(files, capsys, arguments, message):
     calibrant.save(DecisionRule(1 - np.eye(3), classes=NAMES), "rule.json")
+    Path("costs.csv").write_text("0,1\n5,0\n2,0\n")
     model, *options = arguments
     assert cli.run(["decide", model, "new.csv", "-o", "out.csv", *options]) == cli.BAD_INPUT
     assert message in capsys.readouterr().err

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from calibrant import TemperatureScaling
@@ -45,6 +45,20 @@ def test_labels_of_actions():
     assert DecisionRule(cost, 1, classes=[3, 4]).actions_.tolist() == [3, 4, -1]
     assert DecisionRule(cost, 1, actions=["x", "y", "ask"]).actions_.tolist() == ["x", "y", "ask"]
     assert DecisionRule([[0, 1, 2], [5, 0, 1]], classes=["a", "b"]).actions_.tolist() == [0, 1, 2]
+    for classes in ([False, True], np.array([0, 1], dtype=np.uint8)):
+        assert DecisionRule(cost, 1, classes=classes).actions_.tolist() == [0, 1, -1]
+
+
+def test_labels_of_a_frame_of_costs_are_matched():
+    pandas = pytest.importorskip("pandas")
+    options = {"classes": ["no", "yes"], "actions": ["wait", "go", "ask"], "abstain": 0.5}
+    expected = DecisionRule([[0, 1], [5, 0]], **options).costs_
+    frame = pandas.DataFrame([[0, 5], [1, 0]], index=["yes", "no"], columns=["go", "wait"])
+    np.testing.assert_array_equal(DecisionRule(frame, **options).costs_, expected)
+    by_position = pandas.DataFrame([[0, 1], [5, 0]], index=["n", "y"], columns=["w", "g"])
+    np.testing.assert_array_equal(DecisionRule(by_position, **options).costs_, expected)
+    with pytest.raises(ValueError, match="index of cost has the labels 'no', 'maybe'"):
+        DecisionRule(frame.set_axis(["no", "maybe"]), **options)
 
 
 def test_columns_of_frames_are_matched_by_name():
@@ -67,7 +81,7 @@ def test_decisions_after_label_shift(rng):
         ({"cost": [1, 2]}, r"cost must have shape \(K, A\)"),
         ({"cost": [[0, np.nan], [1, 0]]}, r"cost\[0, 1\] is nan"),
         ({"cost": np.eye(2), "abstain": [1, 2, 3]}, "abstain must be a number or one number"),
-        ({"cost": np.eye(2), "classes": ["a"]}, "classes must contain one label for each"),
+        ({"cost": np.eye(2), "classes": ["a"]}, "cost has 2 rows, but there are 1 classes"),
         ({"cost": np.eye(2), "actions": ["a"]}, "actions must contain 2 labels"),
         ({"cost": np.eye(2), "actions": ["a", "a"]}, "actions must not contain duplicates"),
         ({"cost": np.eye(2), "abstain": 1, "classes": [-1, 1]}, "is also one of the classes"),
@@ -127,6 +141,11 @@ def test_a_fitted_estimator_is_wrapped_as_it_is(features):
     proba = fitted.predict_proba(X)
     calibrator = TemperatureScaling().fit(proba, y)
     assert rule.wrap(calibrator).predict(proba).shape == (400,)
+
+
+def test_an_estimator_without_probabilities_of_classes_is_rejected(features):
+    with pytest.raises(TypeError, match="LinearRegression is a regressor"):
+        DecisionClassifier(LinearRegression()).fit(*features)
 
 
 @parametrize_with_checks([DecisionClassifier(LogisticRegression())])

@@ -46,6 +46,54 @@ def test_a_selective_classifier_is_the_same_after_loading(rows, path, options):
     assert loaded.estimator is loaded.estimator_
 
 
+@pytest.mark.parametrize("kind", [SelectiveClassifier, PredictionSets])
+def test_a_decision_with_a_composite_calibrator_is_the_same_after_loading(rows, path, kind):
+    proba, labels = rows
+    calibrator = calibrant.AutoCalibration(classes=NAMES).fit(proba[:400], labels[:400])
+    model = kind(calibrator).fit(proba[400:], labels[400:])
+    calibrant.save(model, path)
+    np.testing.assert_array_equal(calibrant.load(path).thresholds_, model.thresholds_)
+
+
+def test_a_decision_classifier_is_saved_with_its_calibrator(rows, path):
+    proba, labels = rows
+    calibrator = calibrant.AutoCalibration(classes=NAMES).fit(proba, labels)
+    rule = DecisionRule([[0, 5], [1, 0], [0, 2]], 0.3, classes=NAMES[::-1], actions=["go", "stay"])
+    model = rule.wrap(calibrator)
+    calibrant.save(model, path)
+    loaded = calibrant.load(path)
+    np.testing.assert_array_equal(loaded.predict(proba), model.predict(proba))
+    assert loaded.classes_.tolist() == NAMES
+    classifier = rule.wrap(LogisticRegression().fit(proba, labels))
+    with pytest.raises(
+        TypeError, match=r"LogisticRegression.*calibrant.save\(decision.rule_, path"
+    ):
+        calibrant.save(classifier, path)
+
+
+def test_a_damaged_decision_classifier_is_rejected(rows, path):
+    calibrator = TemperatureScaling(classes=NAMES).fit(*rows)
+    model = DecisionRule(1 - np.eye(3), classes=NAMES).wrap(calibrator)
+    for change in (
+        lambda d: d["models"][-1]["parameters"].update(estimator=None),
+        lambda d: d["models"][-1]["parameters"].update(abstain="x"),
+        lambda d: d["models"][-1]["fitted"]["classes_"].update(data=["x", "y", "z"]),
+    ):
+        calibrant.save(model, path)
+        with pytest.raises(ValueError, match="is not a saved calibrator"):
+            calibrant.load(_damaged(path, change))
+
+
+def test_a_frame_of_losses_is_matched_to_the_classes_and_saved(rows, path):
+    pandas = pytest.importorskip("pandas")
+    loss = [[0, 1, 1], [1, 0, 0.5], [1, 1, 0]]
+    frame = pandas.DataFrame(loss, NAMES, NAMES).loc[NAMES[::-1], NAMES[::-1]]
+    model = _selective(rows, loss=frame)
+    np.testing.assert_array_equal(model.thresholds_, _selective(rows, loss=loss).thresholds_)
+    calibrant.save(model, path)
+    np.testing.assert_array_equal(calibrant.load(path).loss, loss)
+
+
 def test_the_file_holds_the_certificate(rows, path):
     calibrant.save(_selective(rows), path)
     text = path.read_text()

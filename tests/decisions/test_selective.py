@@ -92,6 +92,29 @@ def test_an_abstention_must_not_be_a_class(data):
         SelectiveClassifier(classes=[-1, 0, 1, 2]).fit(proba, labels - 1)
 
 
+@pytest.mark.parametrize("kind", [SelectiveClassifier, PredictionSets])
+def test_the_score_needs_labels_that_can_be_compared(data, kind):
+    proba, labels = data
+    model = kind().fit(proba, labels)
+    with pytest.raises(ValueError, match="y contains text, but classes_ contains int64 values"):
+        model.score(proba, labels.astype(str))
+    with pytest.raises(ValueError, match="X has 3,000 rows and y has 2,999 rows"):
+        model.score(proba, labels[1:])
+    with pytest.raises(ValueError, match=r"got shape \(3000, 1\). Pass np.ravel\(y\)"):
+        model.score(proba, labels[:, None])
+    with pytest.raises(ValueError, match="The label of row 0 is missing"):
+        model.score(proba, np.where(np.arange(3000) == 0, np.nan, labels))
+
+
+def test_the_score_does_not_depend_on_the_type_of_the_abstention(data):
+    proba, labels = data
+    expected = SelectiveClassifier().fit(proba, labels).score(proba, labels)
+    model = SelectiveClassifier(abstain="unknown").fit(proba, labels)
+    assert model.score(proba, labels) == expected
+    predicted, answered = model.predict(proba), model.answers(proba)
+    assert predicted[answered].tolist() == proba.argmax(axis=1)[answered].tolist()
+
+
 @pytest.mark.parametrize("bad", [0, 1, -0.1, 1.5, "0.1", np.nan, True])
 def test_risk_and_delta_must_be_between_0_and_1(data, bad):
     with pytest.raises(ValueError, match=r"risk must be a number between 0 and 1"):
@@ -114,6 +137,25 @@ def test_errors_of_the_surest_rows_answer_nothing_with_a_warning(data):
     proba, labels = data
     with pytest.warns(DataWarning, match="contain too many errors"):
         SelectiveClassifier(risk=0.05).fit(proba, (labels + 1) % 4)
+
+
+def test_without_a_proof_of_any_class_a_warning_states_the_rows_per_class(data):
+    proba, labels = data[0][:120], data[0][:120].argmax(axis=1)  # no errors, about 30 rows each
+    model = SelectiveClassifier(risk=0.05, per_class=True)
+    with pytest.warns(DataWarning, match="proof of a class needs at least 45 rows without an err"):
+        model.fit(proba, labels)
+    assert "of a class without an error, but no class has enough rows" in str(model.guarantee())
+
+
+def test_a_changed_parameter_does_not_change_the_guarantee(data):
+    model = SelectiveClassifier(risk=0.1).fit(*data)
+    expected = str(model.guarantee())
+    assert str(model.set_params(risk=0.01, delta=0.5).guarantee()) == expected
+
+
+def test_a_fit_forgets_the_threshold_of_an_earlier_fit(data):
+    model = SelectiveClassifier(risk=0.1).fit(*data)
+    assert not hasattr(model.set_params(per_class=True).fit(*data), "threshold_")
 
 
 def test_the_guarantee_states_risk_confidence_and_answers(data):
@@ -216,6 +258,12 @@ def test_weights_cannot_prove(data):
     SelectiveClassifier().fit(proba, labels, sample_weight=np.ones(3000))
     with pytest.raises(ValueError, match="sample_weight must be 1 for all rows"):
         SelectiveClassifier().fit(proba, labels, sample_weight=np.full(3000, 2.0))
+
+
+@pytest.mark.parametrize("kind", [SelectiveClassifier, PredictionSets])
+def test_unknown_arguments_of_fit_are_rejected(data, kind):
+    with pytest.raises(TypeError, match="unexpected argument 'group', but no estimator is fitted"):
+        kind().fit(*data, group=np.zeros(3000))
 
 
 def test_weights_go_to_the_estimator(features):
@@ -337,7 +385,7 @@ def _expected_failures(estimator):
 @parametrize_with_checks(
     [
         SelectiveClassifier(LogisticRegression(), risk=0.4, abstain=-999),
-        PredictionSets(LogisticRegression()),
+        PredictionSets(LogisticRegression(), coverage=0.6),
     ],
     expected_failed_checks=_expected_failures,
 )

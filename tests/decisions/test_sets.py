@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, kstest
 from sklearn.linear_model import LogisticRegression
 
 from calibrant import Identity, TemperatureScaling
 from calibrant.decisions import PredictionSets
-from calibrant.decisions._sets import _mass_before, _rank
+from calibrant.decisions._sets import _mass_before, _rank, _uniform_numbers
+from calibrant.exceptions import DataWarning
 
 
 def _rows(rng, n, n_classes=4):
@@ -96,9 +97,13 @@ def test_small_classes_are_pooled_or_always_included(rows):
 
 def test_few_rows_give_full_sets(rows):
     proba, labels = rows
-    model = PredictionSets(coverage=0.9).fit(proba[:8], labels[:8])
+    with pytest.warns(DataWarning, match="90% needs at least 9 rows, got 8 rows in total"):
+        model = PredictionSets(coverage=0.9).fit(proba[:8], labels[:8])
+    with pytest.warns(DataWarning, match="needs at least 9999 rows"):
+        PredictionSets(coverage=0.9999).fit(proba, labels)
     assert model.predict_set(proba).all()
-    assert model.guarantee().low == 1.0
+    guarantee = model.guarantee()
+    assert (guarantee.low, guarantee.high, guarantee.expected) == (1.0, 1.0, 1.0)
     exact = PredictionSets(coverage=0.9).fit(proba[:9], labels[:9])
     assert np.isfinite(exact.thresholds_).all()  # (9 + 1) * 0.9 is 9 and not 10
 
@@ -109,6 +114,48 @@ def test_the_guarantee_holds_the_range_of_the_coverage(rows):
     assert (guarantee.low, guarantee.high) == pytest.approx((low, high))
     assert guarantee.expected == pytest.approx(_rank(600, 0.9) / 601)
     assert "set coverage on new rows is between" in str(guarantee)
+
+
+def test_a_class_that_is_in_every_set_does_not_determine_the_range(rows):
+    proba, labels = rows
+    keep = (labels < 3) | (np.cumsum(labels == 3) <= 4)
+    X, y = proba[keep], labels[keep]
+    guarantee = PredictionSets(coverage=0.9, class_conditional=True).fit(X, y).guarantee()
+    n_least = int(np.bincount(y)[:3].min())
+    low, high = beta.ppf([0.05, 0.95], _rank(n_least, 0.9), n_least + 1 - _rank(n_least, 0.9))
+    assert (guarantee.low, guarantee.high) == pytest.approx((low, high))
+    assert guarantee.always == ("3",)
+    assert "The class 3 is in every set" in str(guarantee)
+
+
+def test_a_pool_with_too_few_rows_is_in_every_set(rows):
+    proba, labels = rows
+    keep = (labels < 2) | (np.cumsum(labels == 2) <= 3) & (labels == 2)
+    keep |= (np.cumsum(labels == 3) <= 4) & (labels == 3)
+    model = PredictionSets(coverage=0.9, class_conditional=True).fit(proba[keep], labels[keep])
+    guarantee = model.guarantee()
+    assert (guarantee.pooled, guarantee.always) == ((), ("2", "3"))
+
+
+def test_a_changed_coverage_does_not_change_the_guarantee(rows):
+    model = PredictionSets(coverage=0.9).fit(*rows)
+    expected = str(model.guarantee())
+    assert str(model.set_params(coverage=0.99).guarantee()) == expected
+
+
+def test_a_randomized_set_depends_on_its_row_and_not_on_its_batch(rng):
+    proba, labels = _rows(rng, 1200)
+    model = PredictionSets(score="aps", randomize=True).fit(proba[:600], labels[:600])
+    sets = model.predict_set(proba[600:])
+    single = np.array([model.predict_set(proba[i : i + 1])[0] for i in range(600, 1200)])
+    np.testing.assert_array_equal(single, sets)
+    other = model.set_params(random_state=1).predict_set(proba[600:])
+    assert (other != sets).any()
+
+
+def test_random_numbers_of_rows_are_uniform(rng):
+    numbers = _uniform_numbers(rng.dirichlet(np.ones(3), 20_000), 0)
+    assert kstest(numbers, "uniform").pvalue > 0.01
 
 
 def test_the_score_is_the_set_coverage(rows):

@@ -145,6 +145,8 @@ def test_it_is_a_sentence_and_plain_values(proba):
             "temperature must be positive, finite and different from 1",
         ),
         ({"temperature": -2.0}, ValueError, "temperature must be positive"),
+        ({"gap": "5%"}, ValueError, "gap must be a finite number, got '5%'"),
+        ({"temperature": "hot"}, ValueError, "temperature must be a finite number"),
         ({"gap": 0.0}, ValueError, "gap must be nonzero and between"),
         ({"gap": 0.99}, ValueError, "gap must be nonzero and between .* got 0.99"),
         ({"gap": 0.01, "temperature": 2.0}, TypeError, "both define the error"),

@@ -48,6 +48,25 @@ def test_sampling_is_the_ratio_of_frequencies_before_and_after(proba):
     np.testing.assert_allclose(correct(proba, sampling={0: 0.1, 2: 0.5}), by_source, rtol=1e-13)
 
 
+def test_a_series_is_matched_to_the_columns_by_its_index(proba):
+    expected = correct(proba, source=SOURCE, target=TARGET)
+    target = pd.Series(TARGET).sort_values(ascending=False)  # the order of value_counts
+    np.testing.assert_array_equal(correct(proba, source=SOURCE, target=target), expected)
+    named = pd.Series(TARGET, index=["a", "b", "c"])[["c", "a", "b"]]
+    result = correct(proba, source=SOURCE, target=named, classes=["a", "b", "c"])
+    np.testing.assert_array_equal(result, expected)
+    plain = pd.Series(TARGET)
+    result = correct(proba, source=SOURCE, target=plain, classes=["a", "b", "c"])
+    np.testing.assert_array_equal(result, expected)
+    with pytest.raises(ValueError, match="target has the unknown labels 'c', 'a'"):
+        correct(proba, source=SOURCE, target=named)
+
+
+def test_factors_must_be_numbers(proba):
+    with pytest.raises(ValueError, match="sampling must be one positive number per class"):
+        correct(proba, sampling={0: "a"})
+
+
 def two_gaussians(rng, n_rows, rate):
     y = (rng.random(n_rows) < rate).astype(int)
     return rng.normal(size=(n_rows, 2)) + y[:, None], y

@@ -135,3 +135,8 @@ def test_data_frames(rng):
 def test_wrong_answers_are_errors(options, frame, correct, message):
     with pytest.raises(ValueError, match=message):
         AnswerCalibration(**options).fit(frame, correct)
+
+
+def test_the_correctness_is_needed(rng):
+    with pytest.raises(ValueError, match="fit needs the correctness of each answer"):
+        AnswerCalibration().fit({"confidence": rng.random(10)})

@@ -37,3 +37,19 @@ def test_batch_with_open_answers_and_given_targets(tmp_path):
     run = llm.read(path, targets={"q0": "paris", "q1": "Rome"})["batch"]
     assert run.correct.tolist() == [True, False]
     np.testing.assert_allclose(run.confidence, math.exp(-0.5))
+
+
+def test_requests_with_the_same_id_are_one_question(tmp_path):
+    top = [("A", math.log(0.7)), ("B", math.log(0.2))]
+    lines = [batch_line(name, [token("A", math.log(0.7), top)]) for name in ("x", "y", "x")]
+    path = write_lines(tmp_path / "batch.jsonl", lines)
+    assert llm.read(path, targets={"x": "A", "y": "B"})["batch"].groups.tolist() == [0, 1, 0]
+
+
+def test_targets_must_belong_to_the_requests_and_not_contradict_each_other(tmp_path):
+    write_lines(tmp_path / "batch.jsonl", [batch_line("x", [token("A", -0.1)])])
+    with pytest.raises(ValueError, match="none of the requests has a correct answer"):
+        llm.read(tmp_path, targets={"other": "A"})
+    (tmp_path / "targets.csv").write_text("custom_id,target\nx,A\nx,B\n")
+    with pytest.raises(ValueError, match="line 3: the custom_id 'x' has another target"):
+        llm.read(tmp_path)

@@ -29,6 +29,16 @@ def test_equal_scores_choose_the_first_option():
     assert rows.build("task", "options", "file").correct.tolist() == [False]
 
 
+def test_rows_of_a_repeated_question_are_a_group():
+    rows = OptionRows()
+    for question in (5, None, 5, None):
+        rows.add([-1.0, -2.0], [0], question)
+    assert rows.build("task", "options", "file").groups.tolist() == [0, 1, 0, 2]
+    rows = OptionRows()
+    rows.add([-1.0, -2.0], [0], 5)
+    assert rows.build("task", "options", "file").groups is None
+
+
 def test_answers_without_confidence_are_only_counted():
     rows = AnswerRows(("length", "other"))
     rows.add(True, 0.9, {"length": 3.0}, "q")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -94,3 +96,10 @@ def test_runs_without_confidences_are_an_error():
         evaluate(Runs({"c": none}))
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         evaluate(Runs({"c": none}), level=95)
+
+
+def test_a_part_of_repeated_questions_counts_its_own_questions(rng):
+    whole = stated(rng, n_rows=400, groups=np.arange(400) // 4)
+    part = evaluate(Runs({"a": whole[200:]}))["a"]
+    renumbered = replace(whole[200:], groups=np.arange(200) // 4)
+    assert part == evaluate(Runs({"a": renumbered}))["a"]

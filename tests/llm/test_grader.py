@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calibrant.guarantees import clopper_pearson
 from calibrant.llm import pass_rate
 
 
@@ -43,7 +44,15 @@ def test_grader_that_knows_nothing_is_not_used(rng):
 
 def test_equal_labels_keep_a_width():
     result = pass_rate(np.ones(100), np.ones(50), np.ones(50))
-    assert (result.low, result.high) == (0.98, 1.0)
+    exact = clopper_pearson(np.array([50.0]), np.array([50.0]), 0.05)[0][0]
+    assert (result.low, result.high) == (pytest.approx(exact), 1.0)
+
+
+def test_the_interval_covers_if_the_labels_show_few_errors(rng):
+    options = {"n_labeled": 60, "rate": 0.97, "false_pass": 0.5, "false_fail": 0.0}
+    results = [pass_rate(*draw(rng, **options)) for _ in range(300)]
+    covered = np.mean([result.low <= 0.97 <= result.high for result in results])
+    assert covered >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 300)
 
 
 def test_result_is_a_sentence_and_a_dictionary(rng):

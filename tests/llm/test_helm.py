@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from calibrant import llm
 from llm_logs import helm_instance, write_helm
@@ -20,3 +21,14 @@ def test_helm_folder(tmp_path, rng):
     assert run.n_missing == 1
     assert run.skipped == {"perturbed instance": 1}
     assert run.figures["ece_10_bin"] == 0.25
+
+
+def test_other_files_of_these_names_are_rejected(tmp_path):
+    folder = write_helm(tmp_path / "mmlu", [helm_instance("a", 1.0, 0.5)])
+    (folder / "stats.json").write_text("5")
+    with pytest.raises(ValueError, match="not a list of statistics"):
+        llm.read(folder)
+    (folder / "per_instance_stats.json").write_text('[{"stats": [{"name": "max_prob"}]}]')
+    (folder / "stats.json").unlink()
+    with pytest.raises(ValueError, match=r"can be evaluated \(without exact_match: 1\)"):
+        llm.read(folder)

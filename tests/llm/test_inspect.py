@@ -43,6 +43,51 @@ def test_epochs_are_rows_of_one_question(tmp_path):
     assert run.groups.tolist() == [0, 0, 1, 1]
 
 
+def test_epochs_of_options_are_rows_of_one_question(tmp_path):
+    answer = [token("A", -0.5, [("A", -0.5), ("B", -1.5)])]
+    samples = [
+        inspect_sample(i, "C", choices=["x", "y"], tokens=answer, epoch=e)
+        for i in (1, 2)
+        for e in (1, 2)
+    ]
+    run = llm.read(write_inspect(tmp_path / "log.eval", samples, task="quiz"))["quiz"]
+    assert run.source == "options (letters)"
+    assert run.groups.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("log", "message"),
+    [
+        ({"eval": "hle", "samples": []}, "contains no evaluation"),
+        ({"eval": {"task": "hle"}, "samples": 5}, "'samples' is not a list"),
+        (
+            {"eval": {}, "samples": [{"id": 1, "scores": {"s": {"value": {"confidence": None}}}}]},
+            "contains no evaluation|no answer|no confidences",
+        ),
+    ],
+)
+def test_documents_of_other_shapes_are_rejected(tmp_path, log, message):
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    with pytest.raises(ValueError, match=message):
+        llm.read(path)
+
+
+def test_answers_of_other_shapes_have_no_confidence(tmp_path):
+    odd = {"message": "hi", "logprobs": {"content": 5}}
+    listed = {"logprobs": {"content": [{"token": "A", "logprob": -0.1, "top_logprobs": 5}]}}
+    score = {"s": {"value": "C"}}
+    samples = [
+        {"id": i, "choices": ["x", "y"], "output": {"choices": [choice]}, "scores": score}
+        for i, choice in enumerate([odd, listed])
+    ]
+    samples.append({"id": 3, "scores": {"s": {"value": {"score": "C", "confidence": None}}}})
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"eval": {"task": "quiz"}, "samples": samples}))
+    run = llm.read(path)["quiz"]
+    assert (run.source, len(run), run.n_missing) == ("mean token probability", 1, 2)
+
+
 def test_option_letters_of_an_inspect_log(tmp_path):
     top = [("A", math.log(0.5)), (" A", math.log(0.1)), ("B", math.log(0.3))]
     answer = [token("ANSWER: ", -0.1), token("A", math.log(0.5), top), token(".", -0.01)]

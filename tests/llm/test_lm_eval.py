@@ -35,6 +35,25 @@ def test_questions_with_different_numbers_of_options(tmp_path):
     assert run.correct.tolist() == [True, False]
 
 
+@pytest.mark.parametrize("target", ["[,]", "[0 1]", "[--1]", "9" * 5000])
+def test_targets_that_look_like_an_index_are_texts(tmp_path, target):
+    lines = [{**lm_eval_line(0, [-1, -2], 0), "target": target, "acc": float("nan")}]
+    with pytest.raises(ValueError, match="no correct option among the options: 1"):
+        llm.read(write_lines(tmp_path / NAME, lines))
+
+
+def test_a_repeated_question_is_one_group(tmp_path):
+    lines = [lm_eval_line(i, [-1, -2], 0) for i in (7, 8, 7)]
+    run = llm.read(write_lines(tmp_path / NAME, lines))["arc"]
+    assert run.groups.tolist() == [0, 1, 0]
+
+
+def test_responses_of_another_shape_are_rejected(tmp_path):
+    lines = [{**lm_eval_line(0, [-1, -2], 0), "filtered_resps": [["-1", "False"], 5]}]
+    with pytest.raises(ValueError, match="line 1: responses must be pairs"):
+        llm.read(write_lines(tmp_path / NAME, lines))
+
+
 def test_first_filter_is_kept_and_the_others_are_counted(tmp_path):
     lines = [lm_eval_line(i, [-1, -2], 0, filter_=f) for f in ("none", "letters") for i in range(3)]
     run = llm.read(write_lines(tmp_path / NAME, lines))["arc"]
@@ -44,7 +63,15 @@ def test_first_filter_is_kept_and_the_others_are_counted(tmp_path):
 
 @pytest.mark.parametrize(
     ("target", "label"),
-    [("2", 2), ("[0, 2]", 2), ([0, 2], 2), ("option C", 2), (2, 2), ("[1]", 1)],
+    [
+        ("2", 2),
+        ("[0, 2]", 2),
+        ([0, 2], 2),
+        ("option C", 2),
+        (2, 2),
+        ("[1]", 1),
+        ("[ 0, 2 ,]", 2),
+    ],
 )
 def test_targets_are_indices_lists_or_texts(tmp_path, target, label):
     lines = [{**lm_eval_line(0, [-3, -4, -1], 0), "target": target}]

@@ -28,6 +28,13 @@ def test_folder_with_several_formats(tmp_path):
         runs.one_source("calibrator")
 
 
+def test_empty_files_are_ignored(tmp_path):
+    write_lines(tmp_path / "samples_arc.jsonl", [lm_eval_line(0, [-1, -2], 0)])
+    (tmp_path / "samples_new.jsonl").touch()
+    runs = llm.read(tmp_path)
+    assert (runs.tasks, len(runs.ignored)) == (("arc",), 1)
+
+
 def test_missing_paths_and_empty_folders(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no file or folder"):
         llm.read(tmp_path / "nothing")

@@ -7,6 +7,7 @@ import pytest
 
 from calibrant import OptionScores
 from calibrant.llm import Run, Runs
+from calibrant.llm._run import as_runs
 
 
 def run(task="a", source="stated", n_rows=3, n_missing=0):
@@ -50,3 +51,21 @@ def test_sources_are_not_mixed():
     mixed = Runs({"a": run(), "b": run(source="max_prob")})
     with pytest.raises(ValueError, match=r"different sources: max_prob, stated.*llm\.Runs"):
         mixed.one_source("calibrator")
+
+
+def test_a_run_is_made_of_lists_or_columns():
+    made = Run("a", "stated", [1, 0], [0.5, 1])
+    assert (made.correct.dtype, made.confidence.dtype) == (bool, float)
+    assert made[1].confidence.tolist() == [1.0]
+    with pytest.raises(ValueError, match="correct has 2 rows and confidence has 3 rows"):
+        Run("a", "stated", [True, False], np.ones(3))
+    with pytest.raises(ValueError, match="correct must be 0 or 1"):
+        Run("a", "stated", ["True", "False"], [0.5, 1])
+
+
+def test_a_dictionary_of_runs_is_accepted_and_a_single_run_is_not():
+    assert as_runs({"a": run()}).tasks == ("a",)
+    with pytest.raises(TypeError, match=r"got Run. Pass llm.Runs\(\{run.task: run\}\)"):
+        as_runs(run())
+    with pytest.raises(ValueError, match="The runs have no rows"):
+        Runs({}).one_source("calibrator")

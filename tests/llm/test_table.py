@@ -61,3 +61,13 @@ def test_parquet_that_is_none(tmp_path):
     path = tmp_path / "answers.parquet"
     path.write_bytes(b"PAR1 this is no table")
     refused(path, "not a readable Parquet file")
+
+
+def test_a_task_may_have_the_number_zero(tmp_path):
+    rows = [{"task": task, "confidence": 0.5, "correct": True} for task in (0, 1)]
+    assert set(llm.read(write_lines(tmp_path / "answers.jsonl", rows)).tasks) == {"0", "1"}
+
+
+def test_small_confidences_may_have_an_exponent(tmp_path):
+    (tmp_path / "answers.csv").write_text("confidence,correct\n1e-05,0\n9.5E-1,1\n")
+    assert llm.read(tmp_path)["answers"].confidence.tolist() == [1e-05, 0.95]

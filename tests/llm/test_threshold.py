@@ -38,8 +38,10 @@ def test_rows_that_prove_nothing_have_no_threshold(rng):
     found = find_answer_threshold(wrong, 0.05)
     assert found.threshold is None
     assert "No threshold could be proved" in str(found)
-    with pytest.raises(ValueError, match="risk must be between 0 and 1, got 5"):
+    with pytest.raises(ValueError, match="risk must be a number between 0 and 1"):
         find_answer_threshold(wrong, 5)
+    with pytest.raises(ValueError, match=r"needs one Run with rows, got Run\('a', 0 rows"):
+        find_answer_threshold(wrong[:0], 0.05)
 
 
 def test_thresholds_are_sentences_and_dictionaries():

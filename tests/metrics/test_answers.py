@@ -64,6 +64,8 @@ def test_unequal_weights_widen_the_interval(rng):
     ("correct", "confidence", "message"),
     [
         ([0, 2], [0.5, 0.5], "correct must be 0 or 1, or True or False"),
+        (np.array([0, 2], object), [0.5, 0.5], "correct must be .*, got 2. Compare"),
+        (np.array([0, "yes"], object), [0.5, 0.5], "correct must be .*, got strings"),
         (["cat", "dog"], [0.5, 0.5], "Compare predictions and labels first"),
         ([0, 1], [50, 95], "p / 100 for percentages"),
         ([0, 1], [0.5, np.nan], "Row 1.*nan"),
@@ -120,3 +122,9 @@ def test_results_are_frames_dictionaries_and_tables():
     assert "mean confidence" in str(result)
     assert result._repr_html_().startswith("<table>")
     assert isinstance(result.to_frame(), pandas.DataFrame)
+
+
+def test_outcomes_may_be_numbers_of_type_object():
+    correct = np.array([1, 0, 1, 0], dtype=object)
+    confidence = [0.9, 0.8, 0.7, 0.6]
+    assert evaluate_answers(correct, confidence) == evaluate_answers([1, 0, 1, 0], confidence)

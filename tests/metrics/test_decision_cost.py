@@ -53,3 +53,13 @@ def test_a_threshold_of_two_classes_is_the_ratio_of_costs(rng):
 def test_costs_need_a_row_per_class(rows):
     with pytest.raises(ValueError, match=r"cost must have shape \(3, A\)"):
         decision_cost(*rows, np.eye(2))
+
+
+def test_the_index_of_a_frame_of_costs_is_matched_to_the_classes(rows):
+    pandas = pytest.importorskip("pandas")
+    labels, proba = rows
+    cost, names = np.array([[0, 1.0], [5, 0], [2, 3]]), np.array(["a", "b", "c"])
+    frame = pandas.DataFrame(cost, names).loc[["c", "a", "b"]]
+    options = {"classes": names}
+    expected = decision_cost(names[labels], proba, cost, **options)
+    assert decision_cost(names[labels], proba, frame, **options) == expected

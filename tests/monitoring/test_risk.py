@@ -63,6 +63,24 @@ def test_only_answered_rows_count():
     assert (step.n_seen, step.mean_loss) == (2, 0.5)
 
 
+def test_labels_that_cannot_be_compared_raise_an_error_instead_of_an_alarm():
+    monitor = RiskMonitor(0.05)
+    with pytest.raises(ValueError, match="predicted contains text, but y contains int64 values"):
+        monitor.update([1, 2], ["1", "2"])
+    with pytest.raises(ValueError, match="The label of row 0 and 1 more is missing"):
+        monitor.update([np.nan, np.nan], [1.0, 2.0])
+    with pytest.raises(ValueError, match="The prediction of row 1 is missing"):
+        monitor.update(["a", "b"], ["a", None])
+    assert monitor.n_seen == 0
+    assert monitor.update([1, 2], np.array([1, "unknown"], object), [True, False]).mean_loss == 0
+
+
+@pytest.mark.parametrize("answered", [["True", "False"], [0.3, 1.0], [np.nan, 1.0], [0, 5]])
+def test_answered_must_be_true_or_false(answered):
+    with pytest.raises(ValueError, match="answered must be True or False for each row"):
+        RiskMonitor(0.05).update([1, 2], [1, 2], answered)
+
+
 def test_an_alarm_revokes_the_certificate():
     monitor = RiskMonitor(certificate=CERTIFICATE)
     assert monitor.update_losses(np.zeros(50)).alarm is False
@@ -112,9 +130,9 @@ def test_bad_arguments_are_rejected():
         RiskMonitor()
     with pytest.raises(ValueError, match="alpha must be a number between 0 and 1"):
         RiskMonitor(0.1, alpha=1)
-    with pytest.raises(ValueError, match="risk / largest_loss must be a number between 0 and 1"):
+    with pytest.raises(ValueError, match="risk must be below largest_loss=1, got"):
         RiskMonitor(1.5)
-    with pytest.raises(ValueError, match="losses must have shape"):
+    with pytest.raises(ValueError, match="losses must be numbers of shape"):
         RiskMonitor(0.1).update_losses([2.0])
     with pytest.raises(ValueError, match="same number of rows"):
         RiskMonitor(0.1).update([1], [1, 2])
@@ -124,3 +142,26 @@ def test_large_risks_have_alternatives_below_one():
     step = RiskMonitor(0.5).update_losses(np.ones(100))
     assert step.alarm
     assert RiskMonitor(0.5).update([], []).n_seen == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"risk": 0.05, "largest_loss": 0}, ValueError, "largest_loss must be"),
+        ({"risk": 0}, ValueError, "risk must be"),
+        ({"risk": 2.0}, ValueError, "risk must be below largest_loss=1, got 2. Pass the largest"),
+        ({"risk": "0.1"}, ValueError, "risk must be"),
+        ({"certificate": "abc"}, TypeError, "Pass certificate=model.certificate_"),
+    ],
+)
+def test_bad_parameters_are_rejected(arguments, error, message):
+    with pytest.raises(error, match=message):
+        RiskMonitor(**arguments)
+
+
+def test_a_state_without_its_alarm_is_rejected():
+    text = RiskMonitor(0.05).to_json()
+    with pytest.raises(ValueError, match="'alarm' is missing"):
+        RiskMonitor.from_json(text.replace('"alarm"', '"alarms"'))
+    with pytest.raises(ValueError, match="'alarm' in the state must be true or false"):
+        RiskMonitor.from_json(text.replace('"alarm": false', '"alarm": "no"'))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray
+from calibrant._validation._text import shortened
 from calibrant._validation.arrays import as_array
 
 
@@ -18,12 +19,23 @@ def check_share(value: Any, name: str) -> float:
     return float(value)
 
 
-def check_costs(cost: Any, n_classes: int | None = None, *, name: str = "cost") -> FloatArray:
+def check_costs(
+    cost: Any,
+    n_classes: int | None = None,
+    *,
+    name: str = "cost",
+    classes: Any = None,
+    actions: Any = None,
+) -> FloatArray:
     """Return costs of actions as a float array of shape (K, A), or raise.
 
     ``n_classes`` is the required number of rows. With ``n_classes=None``, the number of rows must
-    be at least two.
+    be at least two. The index and the columns of a pandas frame are matched to ``classes`` and
+    ``actions``.
     """
+    if hasattr(cost, "reindex") and hasattr(cost, "columns"):
+        for axis, labels in enumerate((classes, actions)):
+            cost = _in_order(cost, axis, labels, name)
     table = as_array(cost)
     _check_shape(table, n_classes, name)
     try:
@@ -47,6 +59,25 @@ def _check_shape(table: AnyArray, n_classes: int | None, name: str) -> None:
         if table.ndim == 2 and n_classes is not None and table.shape[1] == n_classes:
             fix = f"{name}.T, with {fix}"
         raise ValueError(f"{name} must have shape {required_shape}, got {table.shape}. Pass {fix}.")
+
+
+def _in_order(cost: Any, axis: int, labels: Any, name: str) -> Any:
+    """Return a pandas frame with an axis in the order of ``labels``.
+
+    An axis that contains none of the labels is matched by position.
+    """
+    actual = list(cost.axes[axis])
+    wanted = [] if labels is None else as_array(labels).tolist()[: len(actual)]
+    if set(actual).isdisjoint(wanted):
+        return cost
+    if sorted(map(repr, actual)) != sorted(map(repr, wanted)):
+        axis_name = ("index", "columns")[axis]
+        raise ValueError(
+            f"The {axis_name} of {name} has the labels {shortened(actual, show=repr)}, but the "
+            f"labels must be {shortened(wanted, show=repr)}. Pass {name}.to_numpy() to match by "
+            f"position."
+        )
+    return cost.reindex(wanted, axis=axis)
 
 
 def add_abstention(cost: FloatArray, abstain: Any) -> FloatArray:

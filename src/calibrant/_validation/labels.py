@@ -217,6 +217,39 @@ def _missing_rows(y: AnyArray) -> IntArray:
     return np.empty(0, dtype=np.intp)
 
 
+def raise_if_other_kind(**arrays: AnyArray) -> None:
+    """Raise if labels can never be equal, because one array has only text and another has none."""
+    (first, one), (second, other) = arrays.items()
+    if not (one.size and other.size) or _kinds(one) & _kinds(other):
+        return
+    names = (first, second) if True in _kinds(one) else (second, first)
+    raise ValueError(
+        f"{names[0]} contains text, but {names[1]} contains {arrays[names[1]].dtype} values, so no "
+        f"labels could be equal. Pass labels of the same type."
+    )
+
+
+def _kinds(y: AnyArray) -> set[bool]:
+    """Return whether labels are text: {True}, {False} or both."""
+    if y.dtype.kind != "O":
+        return {y.dtype.kind in "SU"}
+    return {isinstance(label, str) for label in y.ravel().tolist()}
+
+
+def check_new_labels(y: LabelsLike, n_rows: int, classes: AnyArray) -> AnyArray:
+    """Return labels to compare with predictions, or raise. Labels may be unknown classes."""
+    labels = as_labels(y)
+    check_label_shape(labels)
+    raise_if_missing(y, labels)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"Arrays must have the same number of rows, but X has {n_rows:,} rows and y has "
+            f"{len(labels):,} rows."
+        )
+    raise_if_other_kind(y=labels, classes_=classes)
+    return labels
+
+
 def missing_as_text(y: AnyArray) -> str | None:
     """Return a message if a label is a string such as "nan", which probably was a missing value."""
     if y.dtype.kind not in "OSU":

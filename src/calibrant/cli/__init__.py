@@ -141,6 +141,8 @@ def _text_of(error: Exception) -> str:
 
     if isinstance(error, ParameterError):
         return error.message.spell(spell_option)
+    if isinstance(error, FileNotFoundError) and error.filename is not None:
+        return f"File {error.filename} does not exist."
     return str(error) or type(error).__name__
 
 

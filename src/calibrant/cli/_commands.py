@@ -169,6 +169,7 @@ def fit_file(
     before, after = _evaluate_fit(calibrator, file, rows, by=by)
     if file.score_columns:  # calibrant apply reads the same columns
         calibrator.feature_names_in_ = np.array(file.score_columns, dtype=object)
+        calibrator.n_features_in_ = len(file.score_columns)
     save(calibrator, output, metadata=_describe_fit(file.path, name))
     note = calibrator._chunked_note() if rows is file else ""
     notes = "\n".join(_fit_notes(file, rows is file, note))

@@ -19,6 +19,7 @@ from calibrant.cli._files import open_file
 from calibrant.cli._options import DecideArguments, WeightedFileArguments
 from calibrant.cli._output import Output
 from calibrant.decisions import (
+    DecisionClassifier,
     DecisionRule,
     PredictionSets,
     Selection,
@@ -90,11 +91,11 @@ def make_decision(
     model = load(path)
     names = [name for name in ("cost", "risk", "sets") if getattr(options, name) is not None]
     if not isinstance(model, Calibrator):
-        if names or options.calibration or options.batch:
+        if names or options.calibration or options.batch or options.abstain is not None:
             raise ValueError(
                 f"{path} is a saved {type(model).__name__}, which already contains a decision "
-                f"rule. Remove --cost, --risk, --sets, --batch and --calibration, or pass a "
-                f"calibrator."
+                f"rule. Remove --cost, --abstain, --risk, --sets, --batch and --calibration, or "
+                f"pass a calibrator."
             )
         return _saved_decision(model)
     if len(names) != 1:
@@ -104,19 +105,21 @@ def make_decision(
             f"got {actual}. For example, pass --risk 0.05 --calibration labeled.csv."
         )
     if options.cost is not None:
+        if options.calibration is not None or options.batch:
+            raise ValueError(
+                "--calibration and --batch have no effect on decisions by costs. Remove both "
+                "options, or replace --cost by --risk or --sets."
+            )
         return _by_cost(model, options)
+    if options.abstain is not None:
+        raise ValueError("--abstain is the cost of an abstention and requires --cost. Remove it.")
     return _by_proof(model, path, data, options, output)
 
 
 def _by_cost(model: Calibrator, options: DecideArguments) -> Decision:
     cost, actions = read_costs(Path(str(options.cost)), model.classes_)
     rule = DecisionRule(cost, options.abstain, classes=model.classes_, actions=actions)
-
-    def columns(scores: Any) -> Columns:
-        proba = model.predict_proba(scores)
-        return {"decision": rule.decide(proba), "expected_cost": rule.expected_cost(proba)}
-
-    return Decision(columns, scores_of(model), "", rule)
+    return _saved_decision(rule.wrap(model))
 
 
 def _by_proof(
@@ -136,8 +139,10 @@ def _by_proof(
     rows = open_file(other, output, model=scores_of(model)).load()
     if options.batch:
         return _by_batch(model, rows, data, options, output)
-    decision: Any = PredictionSets(model, coverage=options.sets or 0.9)
-    if options.risk is not None:
+    decision: Any
+    if options.sets is not None:
+        decision = PredictionSets(model, coverage=options.sets)
+    elif options.risk is not None:
         decision = SelectiveClassifier(
             model, risk=options.risk, delta=options.delta, score=options.score
         )
@@ -151,6 +156,7 @@ def _by_batch(
 ) -> Decision:
     """Decide on all rows of the file together."""
     risk = _batch_risk(options, rows)
+    _check_other_rows(data, options)
     file = _open_new(data, scores_of(model), options.calibration or data.file, out)
     new = np.concatenate([block.scores for block in file.blocks(all_columns=True)])
     selection = select_answers(
@@ -174,6 +180,14 @@ def _batch_risk(options: DecideArguments, rows: Any) -> float:
     return options.risk
 
 
+def _check_other_rows(data: WeightedFileArguments, options: DecideArguments) -> None:
+    if options.calibration is None or data.file.samefile(options.calibration):
+        raise ValueError(
+            f"{data.file} is also the file of labeled rows. The guarantee of a batch needs other "
+            "rows with labels. Pass another file to --calibration."
+        )
+
+
 class _InOrder:
     """The columns of a selection, block by block in the order of the file."""
 
@@ -195,6 +209,13 @@ def _saved_decision(model: Any) -> Decision:
     if isinstance(model, DecisionRule):
         scores = ModelScores(model.classes_, "proba", ())
         return Decision(lambda X: _rule_columns(model, X), scores, "", model)
+    if isinstance(model, DecisionClassifier):
+        return Decision(
+            lambda X: _rule_columns(model.rule_, model._proba_of_rule(X)),
+            scores_of(model.estimator_),
+            "",
+            model,
+        )
     columns = _set_columns if isinstance(model, PredictionSets) else _answer_columns
     # The estimator stores the kind of scores and the names of their columns.
     scores = scores_of(model.estimator_)

@@ -21,8 +21,9 @@ from calibrant._validation import (
     check_scores,
 )
 from calibrant.base import Calibrator
+from calibrant.classifier._responses import check_classifier
 from calibrant.decisions._losses import abstention_label, is_text
-from calibrant.decisions._saved import SavedDecision
+from calibrant.decisions._saved import SavedDecision, calibrator_to_save
 from calibrant.decisions._source import copy_feature_names, copy_tags, fit_router, probabilities
 
 
@@ -33,6 +34,7 @@ class DecisionRule(SavedDecision, BaseEstimator):
     ----------
     cost : array-like of shape (K, A)
         Cost of each action (column) for each true class (row). A class label can also be an action.
+        The index and the columns of a pandas frame are matched to ``classes`` and ``actions``.
     abstain : float or array-like of shape (K,), optional
         Cost of an abstention, for all classes or for each true class. The abstention is the last
         action.
@@ -95,7 +97,13 @@ class DecisionRule(SavedDecision, BaseEstimator):
         self._check()  # there is no fit that could check the parameters
 
     def _check(self) -> None:
-        check_classes(self.classes, len(self.costs_))
+        n_rows = len(self.costs_)
+        if self.classes is not None and len(as_array(self.classes)) != n_rows:
+            raise ValueError(
+                f"cost has {n_rows} rows, but there are {len(as_array(self.classes))} classes. "
+                "Pass one row of costs per class."
+            )
+        check_classes(self.classes, n_rows)
         labels = self.actions_.tolist()
         if len(set(labels)) != len(labels):
             raise ValueError(
@@ -104,7 +112,12 @@ class DecisionRule(SavedDecision, BaseEstimator):
 
     @property
     def costs_(self) -> FloatArray:
-        return add_abstention(check_costs(self.cost), self.abstain)
+        return add_abstention(self._table(), self.abstain)
+
+    def _table(self) -> FloatArray:
+        """Return the checked costs without the abstention."""
+        actions = self.classes if self.actions is None else self.actions
+        return check_costs(self.cost, classes=self.classes, actions=actions)
 
     @property
     def classes_(self) -> AnyArray:
@@ -159,7 +172,7 @@ class DecisionRule(SavedDecision, BaseEstimator):
             return None if value is None else as_array(value)
 
         return type(self)(
-            check_costs(self.cost),
+            self._table(),
             plain(self.abstain),
             classes=plain(self.classes),
             actions=plain(self.actions),
@@ -206,10 +219,11 @@ def action_labels(costs: FloatArray, abstain: Any, classes: Any, actions: Any) -
         return labels
     last = "" if is_text(labels) else -1
     abstention_label(last, labels)  # raises an error if another action has this label
-    return np.append(labels, np.asarray(last, dtype=labels.dtype))
+    # Boolean and unsigned labels become integers, because their types have no -1.
+    return np.append(labels, last)
 
 
-class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class DecisionClassifier(SavedDecision, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Predict the action with the lowest expected cost.
 
     Parameters
@@ -284,11 +298,13 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         is_fitted = isinstance(self.estimator, Calibrator) and hasattr(self.estimator, "classes_")
         if is_fitted or isinstance(self.estimator, FrozenEstimator):
             return self._use(self.estimator)
+        check_classifier(self.estimator)
         return self._use(clone(self.estimator).fit(X, y, **fit_params))
 
     def _use(self, estimator: Any) -> Self:
         """Set the fitted attributes for a fitted estimator."""
         self.estimator_, self.classes_ = estimator, np.asarray(estimator.classes_)
+        self.n_classes_ = len(self.classes_)
         cost = 1.0 - np.eye(len(self.classes_)) if self.cost is None else self.cost
         labels = self.classes_ if self.classes is None else self.classes
         self.rule_ = DecisionRule(cost, self.abstain, classes=labels, actions=self.actions)
@@ -315,8 +331,12 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         array of shape (n,)
             Labels of actions.
         """
-        proba = self.predict_proba(X)
-        return self.rule_.decide(proba[:, self._columns])
+        proba = self._proba_of_rule(X)
+        return self.rule_.decide(proba)
+
+    def _proba_of_rule(self, X: Any) -> FloatArray:
+        """Return the probabilities with the columns in the order of the rule."""
+        return self.predict_proba(X)[:, self._columns]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the estimator.
@@ -332,6 +352,23 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_fitted(self)
         return probabilities(self.estimator_, X, self.classes_)
+
+    def _portable(self) -> Self:
+        check_fitted(self)
+        calibrator = calibrator_to_save(self)
+        rule = self.rule_._portable()
+        options = {"classes": self.rule_.classes_, "actions": rule.actions}
+        portable = type(self)(calibrator, rule.cost, rule.abstain, **options)
+        portable.classes_, portable.n_classes_ = self.classes_, self.n_classes_
+        return portable
+
+    def _check_loaded(self) -> None:
+        if not isinstance(self.estimator, Calibrator):
+            raise ValueError("it needs a calibrator")
+        if self.classes_.tolist() != np.asarray(self.estimator.classes_).tolist():
+            raise ValueError("its classes differ from the classes of its calibrator")
+        self._use(self.estimator)
+        self.rule_._check_loaded()
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Route the parameters of ``fit`` to the estimator."""

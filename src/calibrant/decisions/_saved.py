@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from calibrant._typing import AnyArray, FloatArray
-from calibrant._validation import as_seed, check_fitted
+from calibrant._validation import as_seed, check_costs, check_fitted
 from calibrant.base import Calibrator, FittedValue
 from calibrant.guarantees import Certificate
 
@@ -30,6 +30,21 @@ class SavedDecision:
 
     def _check_together(self, fitted: Mapping[str, Any]) -> None:
         """Raise if fitted attributes of a file contradict each other."""
+
+
+def calibrator_to_save(decision: Any) -> Calibrator:
+    """Return the calibrator of a fitted decision, and raise if it predicts with a classifier."""
+    calibrator = getattr(decision.estimator_, "estimator", decision.estimator_)
+    if isinstance(calibrator, Calibrator):
+        return calibrator
+    name = type(decision).__name__
+    fix = f"fit {name}() on its probabilities, or {name}(calibrator) on its scores"
+    if hasattr(decision, "rule_"):
+        fix = "save the decision rule: calibrant.save(decision.rule_, path)"
+    raise TypeError(
+        f"{name} predicts with a {type(calibrator).__name__}, which cannot be saved. Store the "
+        f"classifier separately, and {fix}."
+    )
 
 
 class SavedModel(SavedDecision):
@@ -63,25 +78,22 @@ class SavedModel(SavedDecision):
 
     def _portable(self) -> Self:
         check_fitted(self)
-        calibrator = getattr(self.estimator_, "estimator", self.estimator_)
-        self._check_portable(calibrator)
-        portable = copy(self)
-        seed = as_seed(vars(self)["random_state"])
-        vars(portable).update(estimator=calibrator, estimator_=calibrator, random_state=seed)
-        return portable
-
-    def _check_portable(self, calibrator: Any) -> None:
-        if not isinstance(calibrator, Calibrator):
-            raise TypeError(
-                f"{type(self).__name__} predicts with a {type(calibrator).__name__}, which cannot "
-                f"be saved. Store the classifier separately, and fit {type(self).__name__}() on "
-                f"its probabilities, or {type(self).__name__}(calibrator) on its scores."
-            )
-        if callable(vars(self)["score"]):
+        calibrator = calibrator_to_save(self)
+        options: Any = vars(self)
+        if callable(options["score"]):
             raise TypeError(
                 "score is a function, which cannot be saved. Pass the name of a score, for example "
                 'score="margin".'
             )
+        portable = copy(self)
+        seed = as_seed(options["random_state"])
+        vars(portable).update(estimator=calibrator, estimator_=calibrator, random_state=seed)
+        loss = options.get("loss", "error")
+        if not isinstance(loss, str):
+            classes = self.classes_
+            table = check_costs(loss, len(classes), name="loss", classes=classes, actions=classes)
+            vars(portable).update(loss=table)
+        return portable
 
     def _check_together(self, fitted: Mapping[str, Any]) -> None:
         calibrator, certificate = fitted.get("estimator_"), fitted.get("certificate_")

@@ -12,16 +12,16 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from calibrant._output.numbers import format_percent
 from calibrant._typing import AnyArray, BoolArray, FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import (
-    as_array,
     as_seed,
     check_fitted,
+    check_new_labels,
     check_share,
     check_weight,
     warn_data,
 )
 from calibrant.base import FittedValue
 from calibrant.base.fitted import SHARE
-from calibrant.decisions._losses import abstention_label, scaled_losses
+from calibrant.decisions._losses import abstention_label, scaled_losses, with_abstentions
 from calibrant.decisions._proof import rows_without_error
 from calibrant.decisions._saved import SavedModel
 from calibrant.decisions._score_parameter import HasScoreParameter, ScoreParameter
@@ -64,7 +64,7 @@ class SelectiveClassifier(
         returns one number per row.
     loss : "error" or array-like of shape (K, K), default "error"
         "error" counts wrong answers. A matrix contains the cost of each answer (column) for each
-        true class (row).
+        true class (row). The index and the columns of a pandas frame are matched to the classes.
     per_class : bool, default False
         Whether the risk holds for the answers of every class, with one threshold per class. If
         False, the risk holds on average over all answers.
@@ -201,8 +201,8 @@ class SelectiveClassifier(
         self.estimator_, self.classes_ = rows.estimator, rows.classes
         self.n_classes_, self.n_proved_ = len(rows.classes), len(rows.y)
         abstention_label(self.abstain, self.classes_)  # raises if the label is a class
-        self.certificate_ = certify(rows.proba, rows.y, self.risk, self.delta)
         self._prove(rows.proba, rows.y)
+        self.certificate_ = certify(rows.proba, rows.y, self.risk, self.delta)
         copy_feature_names(self)
         return self
 
@@ -220,8 +220,9 @@ class SelectiveClassifier(
     def _prove(self, proba: FloatArray, y: IntArray) -> None:
         """Set the thresholds, from probabilities and column codes of the rows of the proof."""
         predicted, scores = proba.argmax(axis=1), sureness(vars(self)["score"], proba)
-        losses, risk = scaled_losses(self.loss, self.risk, predicted, y, self.n_classes_)
+        losses, risk = scaled_losses(self.loss, self.risk, predicted, y, self.classes_)
         self.error_rate_ = float(losses.mean()) * float(self.risk) / risk
+        self.__dict__.pop("threshold_", None)  # of an earlier fit
         thresholds = self._find_thresholds(predicted, scores, losses, risk)
         self.thresholds_ = np.array([threshold.value for threshold in thresholds])
         if not self.per_class:
@@ -247,7 +248,9 @@ class SelectiveClassifier(
     def _warn_silent(self, losses: FloatArray) -> None:
         needed = f"{self.rows_needed_} rows without an error"
         reason = f"The proof has {self.n_proved_} rows and needs at least {needed}."
-        if self.n_proved_ >= self.rows_needed_:
+        if self.per_class:
+            reason = f"The proof of a class needs at least {needed}."
+        elif self.n_proved_ >= self.rows_needed_:
             reason = f"The most confident rows contain too many errors. The proof needs {needed}."
         warn_data(
             f"No row is answered, because risk={self.risk:g} could not be proved. {reason} Without "
@@ -287,8 +290,8 @@ class SelectiveClassifier(
         """
         proba = self._proba_of(X)
         labels = self.classes_[proba.argmax(axis=1)]
-        silent = np.asarray(abstention_label(self.abstain, self.classes_))
-        return np.where(self._answers_of(proba), labels, silent)
+        silent = abstention_label(self.abstain, self.classes_)
+        return with_abstentions(labels, self._answers_of(proba), silent)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the estimator, also for rows without an answer.
@@ -325,11 +328,13 @@ class SelectiveClassifier(
         -------
         float
         """
-        answered, labels = self.answers(X), as_array(y)
-        weight = check_weight(sample_weight, len(labels)) * answered
+        proba = self._proba_of(X)
+        labels = check_new_labels(y, len(proba), self.classes_)
+        weight = check_weight(sample_weight, len(labels)) * self._answers_of(proba)
         if not weight.any():
             return float("nan")
-        return float(weight @ (self.predict(X) == labels) / weight.sum())
+        is_correct = self.classes_[proba.argmax(axis=1)] == labels
+        return float(weight @ is_correct / weight.sum())
 
     def guarantee(self) -> SelectiveGuarantee:
         """Return the guaranteed bound on the error rate of the answers.
@@ -350,8 +355,9 @@ class SelectiveClassifier(
         check_fitted(self)
         is_whole = self.per_class and len(self.unproved_classes_) < self.n_classes_
         return SelectiveGuarantee(
-            risk=float(self.risk),
-            delta=float(self.delta),
+            # Parameters can change after the fit, so the certificate has the proved values.
+            risk=self.certificate_.risk,
+            delta=self.certificate_.delta,
             answered=self.coverage_,
             error_rate=self.error_rate_,
             rows_needed=self.rows_needed_,

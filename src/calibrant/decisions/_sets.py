@@ -11,14 +11,17 @@ from scipy.stats import beta
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.metadata_routing import MetadataRouter
 
+from calibrant._data.row_sketch import row_hashes
+from calibrant._output.numbers import format_percent
 from calibrant._typing import AnyArray, BoolArray, FloatArray, Inputs, IntArray, LabelsLike
 from calibrant._validation import (
-    as_array,
     as_seed,
     check_fitted,
+    check_new_labels,
     check_option,
     check_share,
     check_weight,
+    warn_data,
 )
 from calibrant.base import FittedValue
 from calibrant.decisions._saved import SavedModel
@@ -58,7 +61,8 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         get larger sets.
     randomize : bool, default False
         Whether "aps" includes the last label at random, which gives exact coverage and sometimes
-        empty sets. If False, the most probable label is always included.
+        empty sets. Equal rows have equal sets. If False, the most probable label is always
+        included.
     class_conditional : bool, default False
         Whether the coverage holds for the rows of every class.
     small : {"pool", "always"}, default "pool"
@@ -173,7 +177,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         rows = proof_rows(self, X, y, fit_params)
         self.estimator_, self.classes_ = rows.estimator, rows.classes
         self.n_classes_ = len(rows.classes)
-        scores = self._scores_of(rows.proba, stream=1)[np.arange(len(rows.y)), rows.y]
+        scores = self._scores_of(rows.proba)[np.arange(len(rows.y)), rows.y]
         groups = self._groups(rows.y)
         self.thresholds_ = np.array([group.threshold(scores, self.coverage) for group in groups])
         is_alone = [len(group.classes) == 1 for group in groups]
@@ -182,8 +186,19 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         self.pooled_classes_ = self.classes_[~np.array(is_alone) & bool(self.class_conditional)]
         self.group_sizes_ = np.array([len(group.rows) for group in groups])
         self.certificate_ = certify(rows.proba, rows.y, 1 - self.coverage, 0.0)
+        if np.isposinf(self.thresholds_).all():
+            self._warn_full(len(rows.y))
         copy_feature_names(self)
         return self
+
+    def _warn_full(self, n_rows: int) -> None:
+        needed = math.ceil(self.coverage / (1 - self.coverage) * (1 - _ROUNDING))
+        scope = " of a class" * bool(self.class_conditional)
+        warn_data(
+            f"All sets contain all labels, because a set coverage of "
+            f"{format_percent(self.coverage)} needs at least {needed} rows{scope}, got "
+            f"{n_rows} rows in total. Pass more rows, or a smaller coverage."
+        )
 
     @property
     def _kind(self) -> str:
@@ -233,7 +248,7 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         return self._sets_of(probabilities(self.estimator_, X, self.classes_))
 
     def _sets_of(self, proba: FloatArray) -> BoolArray:
-        return np.asarray(self._scores_of(proba, stream=2) <= self.thresholds_)
+        return np.asarray(self._scores_of(proba) <= self.thresholds_)
 
     def predict_labels(self, X: Any) -> list[AnyArray]:
         """Return the labels of each set, the most probable first.
@@ -284,22 +299,21 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
         -------
         float
         """
-        sets, labels = self.predict_set(X), as_array(y)
+        sets = self.predict_set(X)
+        labels = check_new_labels(y, len(sets), self.classes_)
         weight = check_weight(sample_weight, len(labels))
         is_held = (sets & (labels[:, None] == self.classes_)).any(axis=1)
         return float(weight @ is_held / weight.sum())
 
-    def _scores_of(self, proba: FloatArray, stream: int) -> FloatArray:
+    def _scores_of(self, proba: FloatArray) -> FloatArray:
         """Return scores of all labels, (n, K). Labels with low scores enter the set first."""
         if self._kind == "lac":
             return 1.0 - proba
         before = _mass_before(proba)
         if not self.randomize:
             return before
-        # The random numbers of the predictions must differ from the random numbers of the fit, so
-        # each use has its own stream.
-        rng = np.random.default_rng([as_seed(self.random_state) or 0, stream])
-        return before + (1.0 - rng.random((len(proba), 1))) * proba
+        u = _uniform_numbers(proba, as_seed(self.random_state) or 0)
+        return before + (1.0 - u[:, None]) * proba
 
     def guarantee(self) -> CoverageGuarantee:
         """Return the guaranteed coverage of the sets.
@@ -310,19 +324,25 @@ class PredictionSets(HasScoreParameter, SavedModel, MetaEstimatorMixin, BaseEsti
             The guarantee. Print the guarantee for a description.
         """
         check_fitted(self)
-        ranks = np.array([_rank(int(size), self.coverage) for size in self.group_sizes_])
-        sizes = np.maximum(ranks, self.group_sizes_)
-        least = int(sizes.argmin())
-        low, high = _coverage_range(int(ranks[least]), int(self.group_sizes_[least]))
+        # The parameter can change after the fit, so the certificate has the coverage of the fit.
+        coverage, sizes = 1.0 - self.certificate_.risk, self.group_sizes_
+        ranks = np.array([_rank(int(size), coverage) for size in sizes])
+        is_full = ranks > sizes  # the label is in every set
+        low, high = 1.0, 1.0
+        if not is_full.all():
+            least = int(np.where(is_full, np.inf, sizes).argmin())
+            low, high = _coverage_range(int(ranks[least]), int(sizes[least]))
+        always = self.classes_[is_full & bool(self.class_conditional)]
+        pooled = np.setdiff1d(self.pooled_classes_, always)
         return CoverageGuarantee(
-            coverage=float(self.coverage),
-            expected=float(np.mean(ranks / (sizes + 1.0))),
+            coverage=coverage,
+            expected=float(np.where(is_full, 1.0, ranks / (sizes + 1.0)).mean()),
             low=low,
             high=high,
             certificate=self.certificate_,
             class_conditional=bool(self.class_conditional),
-            pooled=tuple(map(str, self.pooled_classes_.tolist())),
-            always=tuple(map(str, self.always_classes_.tolist())),
+            pooled=tuple(map(str, pooled.tolist())),
+            always=tuple(map(str, always.tolist())),
         )
 
     def _probe(self, proba: FloatArray) -> None:
@@ -357,10 +377,20 @@ def _rank(n_rows: int, coverage: float) -> int:
 
 def _coverage_range(rank: int, n_rows: int) -> tuple[float, float]:
     """Return 5% and 95% quantiles of the coverage of new rows, given the calibration rows."""
-    if rank > n_rows:
-        return 1.0, 1.0
     low, high = beta.ppf([0.05, 0.95], rank, n_rows + 1 - rank)
     return float(low), float(high)
+
+
+def _uniform_numbers(proba: FloatArray, seed: int) -> FloatArray:
+    """Return a number between 0 and 1 per row, which depends only on the row and the seed.
+
+    A row therefore has the same set in every batch, and rows of the fit and of the prediction are
+    exchangeable. The hash of a row has four bytes. Each byte selects a random number, and their sum
+    modulo 1 is uniform (tabulation hashing, Patrascu & Thorup 2012, doi:10.1145/2220357.2220361).
+    """
+    numbers = np.random.default_rng([seed, 1]).random((4, 256))
+    digits = row_hashes(proba)[:, None].view(np.uint8)
+    return np.asarray(numbers[np.arange(4), digits].sum(axis=1) % 1.0)
 
 
 def _mass_before(proba: FloatArray) -> FloatArray:

@@ -58,7 +58,7 @@ def proof_rows(owner: Any, X: Any, y: Any, params: dict[str, Any]) -> ProofRows:
     labels = check_targets(y)
     groups = check_groups(params.get("groups"), len(labels))
     if _is_fitted(owner.estimator):
-        _check_unweighted(params, len(labels))
+        _check_params(params, len(labels))
         estimator, rows = _fitted(owner, X, y), np.arange(len(labels))
     else:
         check_share(owner.cv)
@@ -134,7 +134,14 @@ def check_share(cv: Any) -> float:
     return float(cv)
 
 
-def _check_unweighted(params: dict[str, Any], n_samples: int) -> None:
+def _check_params(params: dict[str, Any], n_samples: int) -> None:
+    """Raise if parameters of ``fit`` have no effect, because no estimator is fitted."""
+    unknown = sorted(set(params) - {"groups", "sample_weight"})
+    if unknown:
+        raise TypeError(
+            f"fit got the unexpected argument {unknown[0]!r}, but no estimator is fitted. Only "
+            f"groups= is accepted, the group of each row."
+        )
     weight = params.get("sample_weight")
     if weight is not None and not is_unit(check_weight(weight, n_samples)):
         raise ValueError(

@@ -96,9 +96,12 @@ class SelectiveGuarantee(ShortRepr, AsText):
         reason = "the most confident rows have too many errors"
         if n_rows < n_needed:
             reason = f"there are only {n_rows} rows"
+        elif self.per_class:
+            reason = "no class has enough rows with few errors"
+        scope = " of a class" * self.per_class
         return (
             f"Nothing could be proved, so no row is answered. A risk of {self._risk()} needs at "
-            f"least {n_needed} rows without an error, but {reason}."
+            f"least {n_needed} rows{scope} without an error, but {reason}."
         )
 
     def _risk(self) -> str:
@@ -141,11 +144,12 @@ class CoverageGuarantee(ShortRepr, AsText):
         Lower bound of the probability that the set of a new row contains its label.
     expected : float
         Exact value of this probability if no scores are tied. The probability is k / (n + 1),
-        averaged over groups of classes, if the threshold is the k-th smallest of n scores.
+        averaged over classes, if the threshold is the k-th smallest of n scores. The probability is
+        1 for a class that is in every set.
     low, high : float
         Range that contains the coverage on new rows with probability 0.9, if no scores are tied.
         The limits are the 5% and 95% quantiles of Beta(k, n + 1 - k). Class-conditional sets have
-        the range of the group with the fewest rows.
+        the range of the class with the fewest rows, apart from classes that are in every set.
     certificate : Certificate
         Number and digest of the rows that determine the sets, and date of the proof.
     class_conditional : bool

@@ -45,7 +45,8 @@ def decision_gain(
         Predicted scores. A 1D array contains the scores of class 1 of a binary problem.
     cost : array-like of shape (K, A), optional
         Cost of each action (column) for each true class (row). By default, an action predicts a
-        class. A correct prediction costs 0, and an incorrect prediction costs 1.
+        class. A correct prediction costs 0, and an incorrect prediction costs 1. The index of a
+        pandas frame is matched to the classes.
     calibrator : calibrator, optional
         A clone is fitted for each fold, with ``inputs`` set. For multiclass problems, a binary
         calibrator is extended one-vs-rest. Any scikit-learn classifier with ``predict_proba`` is
@@ -106,7 +107,7 @@ def decision_gain(
     data = check_predictions(
         y_true, y_prob, sample_weight, classes, inputs=inputs, hint=LOGITS_HINT
     )
-    costs = full_costs(cost, data.scores.shape[1], abstain)
+    costs = full_costs(cost, data.classes, abstain)
     data = data._replace(weight=effective_weights(data.weight))
     folds, plan, calibrators = cross_fit(
         data, calibrator, inputs=inputs, cv=cv, rng=rng, groups=groups

@@ -12,7 +12,7 @@ import scipy
 from calibrant._output.numbers import format_number, format_percent
 from calibrant._output.results import AsText
 from calibrant._typing import Inputs, ScoresLike, WeightsLike
-from calibrant._validation import check_count, check_share
+from calibrant._validation import check_count, check_number, check_share
 from calibrant.inference._tempered import TemperedRows, tempered_rows
 
 _HIGHEST = 100.0
@@ -222,6 +222,9 @@ def _temperature_of(rows: TemperedRows, temperature: float | None, gap: float | 
             "temperature and gap both define the error, so pass only one argument, such as "
             "temperature=1.25."
         )
+    for value, name in ((temperature, "temperature"), (gap, "gap")):
+        if value is not None:
+            check_number(value, name)
     if gap is not None:
         return _temperature_of_gap(rows, gap)
     target = _DEFAULT_TEMPERATURE if temperature is None else temperature

@@ -25,7 +25,7 @@ CALIBRATORS = tuple(
 )
 """Names of the calibrators of this package."""
 
-DECISIONS = ("DecisionRule", "PredictionSets", "SelectiveClassifier")
+DECISIONS = ("DecisionClassifier", "DecisionRule", "PredictionSets", "SelectiveClassifier")
 """Names of the decisions of this package that can be saved."""
 
 _INTERNAL: Mapping[str, str] = {

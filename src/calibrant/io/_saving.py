@@ -50,9 +50,9 @@ def save(
     ----------
     calibrator : fitted calibrator or decision
         A calibrator of this package, of a class that was registered with `calibrant.io.register`,
-        or a composition of such calibrators. A `DecisionRule`, or a `SelectiveClassifier` or
-        `PredictionSets` of `calibrant.decisions` that predicts with a calibrator, is also accepted.
-        The file also contains the certificate of a decision.
+        or a composition of such calibrators. A `DecisionRule` is also accepted, and so is a
+        `DecisionClassifier`, `SelectiveClassifier` or `PredictionSets` that predicts with a
+        calibrator. The file also contains the certificate of a decision.
     path : path-like
         The file to write. An interrupted write leaves no incomplete file.
     metadata : dict, optional
@@ -236,8 +236,10 @@ def _from_document(document: Any) -> Any:
     for entry in models:
         reader.model(entry)
     loaded = reader.models[-1]
-    for model in reader.models[:-1] if not isinstance(loaded, Calibrator) else ():
-        _check_works(model)  # the calibrator of a decision
+    # Composite calibrators have unfitted members as parameters, so only whole models can predict.
+    calibrator = getattr(loaded, "estimator", None)
+    if not isinstance(loaded, Calibrator) and isinstance(calibrator, Calibrator):
+        _check_works(calibrator)
     _check_works(loaded)
     _check_header(document, loaded)
     return loaded

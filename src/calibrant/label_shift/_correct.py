@@ -36,19 +36,20 @@ def correct(
     ----------
     proba : array-like of shape (n, K) or (n,)
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
-    source : array-like of shape (K,) or dict, optional
+    source : array-like of shape (K,), dict or pandas.Series, optional
         Class frequencies of the training rows of the model, after sampling. With
         ``class_weight="balanced"``, all frequencies are equal, so pass ``np.full(K, 1 / K)``.
-    target : array-like of shape (K,) or dict, optional
+    target : array-like of shape (K,), dict or pandas.Series, optional
         Class frequencies of the population for which the probabilities are used.
-    sampling : array-like of shape (K,) or dict, optional
+    sampling : array-like of shape (K,), dict or pandas.Series, optional
         Factor by which sampling or class weights changed the weight of each class in training. The
         factor is 0.2 if one row in five was kept. The factor is 3 if rows were used three times or
         had a class weight of 3. Classes that are missing in a dict have the factor 1. The target
         frequencies are the frequencies before sampling.
     classes : array-like of labels, optional
-        Labels of the columns. A dict of class frequencies or factors must have these labels as
-        keys. The default is the column names of a data frame, or 0 to K - 1 for an array.
+        Labels of the columns. A dict or a Series, such as ``y.value_counts(normalize=True)``, must
+        have these labels as keys or index. The default is the column names of a data frame, or 0 to
+        K - 1 for an array.
 
     Returns
     -------
@@ -134,7 +135,15 @@ def _label_problem(values: Mapping[Any, Any], labels: list[Any], *, can_lack: bo
 
 
 def _in_order(values: Any, name: str, columns: AnyArray, missing: float | None = None) -> Any:
-    """Return values in the order of the columns. The keys of a dict are matched with labels."""
+    """Return values in the order of the columns.
+
+    The keys of a dict and the index of a pandas Series are matched with labels.
+    """
+    if hasattr(values, "index") and hasattr(values, "to_dict"):
+        index = list(values.index)
+        # pandas numbers the entries of a Series that was created without an index.
+        if index != list(range(len(index))):
+            values = values.to_dict()
     if not isinstance(values, Mapping):
         return values
     labels = columns.tolist()
@@ -148,7 +157,8 @@ def _in_order(values: Any, name: str, columns: AnyArray, missing: float | None =
 
 
 def _check_factors(values: Any, n_classes: int) -> FloatArray:
-    factors = np.asarray(values, dtype=np.float64)
+    array = np.asarray(values)
+    factors = array.astype(np.float64) if array.dtype.kind in "iuf" else np.array(np.nan)
     if factors.shape != (n_classes,) or not (np.isfinite(factors) & (factors > 0)).all():
         raise ValueError(
             f"sampling must be one positive number per class, shape ({n_classes},), got "

@@ -108,6 +108,11 @@ class AnswerCalibration(ClassifierMixin, BaseEstimator):
         self
         """
         frame, run_outcome = answer_frame(X)
+        if correct is None and run_outcome is None:
+            raise ValueError(
+                "fit needs the correctness of each answer. Pass correct=, an array of True and "
+                "False."
+            )
         outcome = as_outcomes(np.asarray(run_outcome if correct is None else correct))
         columns = answer_columns(frame, self._names(), percent=self.percent)
         check_same_length(X=columns, correct=outcome)

@@ -12,10 +12,18 @@ from math import exp
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from calibrant._validation import shortened
 from calibrant.llm._collect import AnswerRows, OptionRows
 from calibrant.llm._files import read_records
 from calibrant.llm._run import Run
-from calibrant.llm._tokens import LETTERS, LetterScores, letter_scores, mean_logprob, token_entries
+from calibrant.llm._tokens import (
+    LETTERS,
+    LetterScores,
+    answer_text,
+    letter_scores,
+    mean_logprob,
+    token_entries,
+)
 
 
 class Target(NamedTuple):
@@ -62,6 +70,11 @@ def read_file(path: Path, targets: Targets) -> list[Run]:
             continue
         rows = tasks.setdefault(target.task or path.stem, _TaskRows())
         _add(rows, record, target, most, place)
+    if not tasks and skipped:
+        raise ValueError(
+            f"{path}: none of the requests has a correct answer. The targets have the custom_id "
+            f"{shortened(list(targets), show=repr)}. Pass targets={{custom_id: target}}."
+        )
     return [_build(task, rows, dict(skipped), path) for task, rows in tasks.items()]
 
 
@@ -78,25 +91,27 @@ def _add(
 ) -> None:
     choice = _choice(record)
     entries = token_entries(choice.get("logprobs"))
-    content = (choice.get("message") or {}).get("content")
-    text = content.strip() if isinstance(content, str) else ""
+    text, question = answer_text(choice).strip(), str(record.get("custom_id"))
     if not entries:
         rows.n_missing += 1
         return
     if most is not None:
-        _add_letters(rows, letter_scores(entries, target.n_options or most, place), target)
+        letters = letter_scores(entries, target.n_options or most, place)
+        _add_letters(rows, letters, target, question)
         return
     mean = mean_logprob(entries, place)
     features = {"mean_logprob": mean, "length": float(len(text))}
-    rows.answers.add(text.lower() == target.text.lower(), exp(mean), features)
+    rows.answers.add(text.lower() == target.text.lower(), exp(mean), features, question)
 
 
-def _add_letters(rows: _TaskRows, letters: LetterScores | None, target: Target) -> None:
+def _add_letters(
+    rows: _TaskRows, letters: LetterScores | None, target: Target, question: str
+) -> None:
     if letters is None:
         rows.n_missing += 1
         return
     rows.n_unlisted += letters.has_unlisted
-    rows.options.add(letters.scores, [LETTERS.index(target.text)])
+    rows.options.add(letters.scores, [LETTERS.index(target.text)], question)
 
 
 def _choice(record: Mapping[str, Any]) -> Mapping[str, Any]:

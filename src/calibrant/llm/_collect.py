@@ -8,8 +8,26 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from calibrant._typing import IntArray
 from calibrant._validation import OptionScores
 from calibrant.llm._run import Run
+
+
+class _Questions:
+    """Numbers of the questions of rows. A row without a question gets a number of its own."""
+
+    def __init__(self) -> None:
+        self._numbers = array("q")
+        self._number_of: dict[object, int] = {}
+
+    def add(self, question: str | int | None) -> None:
+        key = object() if question is None else question
+        self._numbers.append(self._number_of.setdefault(key, len(self._number_of)))
+
+    def groups(self) -> IntArray | None:
+        """Return the number of each row, or None if no question was answered several times."""
+        is_repeated = len(self._number_of) < len(self._numbers)
+        return np.array(self._numbers, dtype=np.intp) if is_repeated else None
 
 
 class OptionRows:
@@ -17,9 +35,12 @@ class OptionRows:
 
     def __init__(self) -> None:
         self._scores, self._counts, self._labels = array("d"), array("q"), array("q")
+        self._questions = _Questions()
         self.skipped: Counter[str] = Counter()
 
-    def add(self, scores: Sequence[float], right: Sequence[int]) -> None:
+    def add(
+        self, scores: Sequence[float], right: Sequence[int], question: str | int | None = None
+    ) -> None:
         """Add a question with the positions of its correct options."""
         right = [label for label in right if 0 <= label < len(scores)]
         if not right:
@@ -33,6 +54,7 @@ class OptionRows:
         self._scores.extend(scores)
         self._counts.append(len(scores))
         self._labels.append(max(right, key=lambda label: scores[label]))
+        self._questions.add(question)
 
     def build(
         self,
@@ -63,6 +85,7 @@ class OptionRows:
             confidence=confidence,
             options=options,
             labels=labels,
+            groups=self._questions.groups(),
             n_missing=n_missing,
             skipped=dict(self.skipped),
             figures=dict(figures or {}),
@@ -74,9 +97,9 @@ class AnswerRows:
     """Rows of answers, with or without a confidence."""
 
     def __init__(self, features: Sequence[str] = ()) -> None:
-        self._correct, self._confidence, self._groups = array("b"), array("d"), array("q")
+        self._correct, self._confidence = array("b"), array("d")
+        self._questions = _Questions()
         self._features = {name: array("d") for name in features}
-        self._codes: dict[str, int] = {}
         self.n_missing = 0
         self.skipped: Counter[str] = Counter()
 
@@ -85,7 +108,7 @@ class AnswerRows:
         correct: bool,
         confidence: float | None,
         features: Mapping[str, float] | None = None,
-        question: str | None = None,
+        question: str | int | None = None,
     ) -> None:
         """Add an answer. An answer without a confidence is only counted."""
         if confidence is None:
@@ -95,12 +118,10 @@ class AnswerRows:
         self._confidence.append(confidence)
         for name, values in self._features.items():
             values.append((features or {}).get(name, float("nan")))
-        if question is not None:
-            self._groups.append(self._codes.setdefault(question, len(self._codes)))
+        self._questions.add(question)
 
     def build(self, task: str, source: str, path: str) -> Run:
         """Return the run with all rows that were added."""
-        is_repeated = len(self._codes) < len(self._groups)
         features = {name: np.array(values) for name, values in self._features.items()}
         return Run(
             task=task,
@@ -108,7 +129,7 @@ class AnswerRows:
             correct=np.array(self._correct, dtype=bool),
             confidence=np.array(self._confidence),
             features={name: x for name, x in features.items() if not np.isnan(x).all()},
-            groups=np.array(self._groups, dtype=np.intp) if is_repeated else None,
+            groups=self._questions.groups(),
             n_missing=self.n_missing,
             skipped=dict(self.skipped),
             path=path,

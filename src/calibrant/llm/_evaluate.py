@@ -15,7 +15,7 @@ from calibrant._typing import BoolArray, FloatArray
 from calibrant.binary import BetaCalibration
 from calibrant.guarantees import clopper_pearson
 from calibrant.inference import Gain, calibration_gain, debiased_interval
-from calibrant.llm._run import Run, Runs
+from calibrant.llm._run import Run, Runs, as_runs
 from calibrant.metrics import evaluate_answers
 from calibrant.metrics.groups import check_level
 from calibrant.multiclass import StructuredScaling
@@ -197,7 +197,7 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
 
     Parameters
     ----------
-    runs : Runs
+    runs : Runs, or dict of name -> Run
         Runs that `read` returned.
     level : float, default 0.95
         Joint level of the intervals of the gaps of all tasks. The intervals of errors and gains
@@ -232,6 +232,7 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
     The gap is ...
     """
     check_level(level)
+    runs = as_runs(runs)
     run_of = runs.evaluated
     if not run_of:
         raise ValueError(
@@ -245,7 +246,7 @@ def evaluate(runs: Runs, *, level: float = 0.95) -> RunsEvaluation:
 
 def _evaluate_run(name: str, run: Run, alpha: float) -> TaskEvaluation:
     answers = evaluate_answers(run.correct, run.confidence)
-    n_questions = np.array([len(run) if run.groups is None else run.groups.max() + 1.0])
+    n_questions = np.array([float(len(run if run.groups is None else np.unique(run.groups)))])
     low, high = clopper_pearson(run.accuracy * n_questions, n_questions, alpha)
     mean = answers.mean_confidence
     return TaskEvaluation(
@@ -292,7 +293,9 @@ def gain_of_run(run: Run) -> Gain:
     """Compute the reduction of the log-loss by calibration of the options or confidences."""
     if run.options is not None:
         method = StructuredScaling("vector")
-        return calibration_gain(run.labels, run.options, method, inputs="log_proba", rng=0)
+        return calibration_gain(
+            run.labels, run.options, method, inputs="log_proba", groups=run.groups, rng=0
+        )
     outcome = run.correct.astype(int)
     return calibration_gain(outcome, run.confidence, BetaCalibration(), groups=run.groups, rng=0)
 

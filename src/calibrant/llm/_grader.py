@@ -104,8 +104,9 @@ def pass_rate(
     the :math:`\lambda` with the smallest variance. Even for a bad grader, the interval is therefore
     not much wider than the interval of the human labels alone. The interval adds both variances,
     :math:`\mathrm{var}(h - \lambda f) / n + \lambda^2\, \mathrm{var}(f) / N`, and uses a quantile
-    of Student's distribution with n - 1 degrees of freedom. The interval is asymptotic, and answers
-    must be independent.
+    of Student's distribution with n - 1 degrees of freedom. Each half of the interval is at least
+    as wide as the interval of Clopper and Pearson for no error in n labels. The interval is
+    asymptotic, and answers must be independent.
 
     References
     ----------
@@ -138,11 +139,10 @@ def pass_rate(
     rate = label.mean() + power * (unlabeled.mean() - verdict.mean())
     variance = np.var(label - power * verdict, ddof=1) / n_labeled
     variance += power**2 * np.var(unlabeled, ddof=1) / n_unlabeled
-    # If all labels are equal, the variance may be zero, although other answers could have the
-    # opposite label.
-    half = max(
-        float(student.ppf((1 + level) / 2, n_labeled - 1) * np.sqrt(variance)), 1 / n_labeled
-    )
+    half = float(student.ppf((1 + level) / 2, n_labeled - 1) * np.sqrt(variance))
+    # If the grader has no error on the labels, the variance is too small. Its error rate can still
+    # be the upper limit of Clopper and Pearson for no error.
+    half = max(half, 1 - ((1 - level) / 2) ** (1 / n_labeled))
     return PassRate(
         rate=float(np.clip(rate, 0, 1)),
         low=float(np.clip(rate - half, 0, 1)),

@@ -68,7 +68,8 @@ def _stats_of(entry: Any, place: str) -> dict[str, Any]:
     if not isinstance(stats, list):
         raise ValueError(f"{place} has no list 'stats', so this is not a HELM file.")
     objects = (stat for stat in stats if isinstance(stat, Mapping))
-    return {str((stat.get("name") or {}).get("name")): stat.get("mean") for stat in objects}
+    names = ((stat.get("name"), stat.get("mean")) for stat in objects)
+    return {str(name.get("name")): mean for name, mean in names if isinstance(name, Mapping)}
 
 
 def _task(path: Path) -> str:
@@ -85,7 +86,10 @@ def _stored_figures(path: Path) -> dict[str, float]:
     if not path.is_file():
         return {}
     figures: dict[str, float] = {}
-    for stat in read_document(path):
+    stats = read_document(path)
+    if not isinstance(stats, list):
+        raise ValueError(f"{path} is not a list of statistics, so it is not a HELM file.")
+    for stat in stats:
         name = stat.get("name") if isinstance(stat, Mapping) else None
         if not isinstance(name, Mapping) or isinstance(name.get("perturbation"), Mapping):
             continue

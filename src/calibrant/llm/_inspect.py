@@ -20,7 +20,7 @@ from calibrant.llm._figures import hle_figures
 from calibrant.llm._files import as_float, parse_json, read_document
 from calibrant.llm._run import Run
 from calibrant.llm._stated import parse_confidence
-from calibrant.llm._tokens import LETTERS, letter_scores, mean_logprob, token_entries
+from calibrant.llm._tokens import LETTERS, answer_text, letter_scores, mean_logprob, token_entries
 
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Inspect's value of each grade: correct, incorrect, partially correct, no answer."""
@@ -40,7 +40,10 @@ def read_log(path: Path) -> list[Run]:
     """Read a log, and return one run per scorer."""
     if not is_archive(path):
         document = read_document(path)
-        samples = [(f"{path}, sample {i}", s) for i, s in enumerate(document["samples"] or [])]
+        entries = document["samples"] or []
+        if not isinstance(entries, list):
+            raise ValueError(f"{path}: 'samples' is not a list, so this is not an Inspect log.")
+        samples = [(f"{path}, sample {i}", s) for i, s in enumerate(entries)]
         return _runs(path, _task(document), iter(samples))
     with Archive(path) as archive:
         if "header.json" not in archive:
@@ -60,7 +63,7 @@ def _samples(archive: Archive) -> Iterator[tuple[str, Any]]:
 
 def _task(header: Any) -> str:
     evaluation = header.get("eval") if isinstance(header, Mapping) else None
-    return str((evaluation or {}).get("task", "task"))
+    return str(evaluation.get("task", "task")) if isinstance(evaluation, Mapping) else "task"
 
 
 class _ScorerRows:
@@ -90,9 +93,11 @@ class _ScorerRows:
         self.stated.add(correct, confidence, features, question)
         token = exp(features["mean_logprob"]) if entries else None
         self.tokens.add(correct, token, features, question)
-        self._add_options(sample, entries, place)
+        self._add_options(sample, entries, question, place)
 
-    def _add_options(self, sample: Mapping[str, Any], entries: Any, place: str) -> None:
+    def _add_options(
+        self, sample: Mapping[str, Any], entries: Any, question: str, place: str
+    ) -> None:
         choices, target = sample.get("choices"), sample.get("target")
         right = [target] if isinstance(target, str) else target
         if not isinstance(choices, list) or not entries or not isinstance(right, list):
@@ -100,7 +105,8 @@ class _ScorerRows:
         letters = letter_scores(entries, len(choices), place)
         if letters is not None and 2 <= len(choices) <= len(LETTERS):
             self.n_unlisted += letters.has_unlisted
-            self.options.add(letters.scores, [LETTERS.find(str(label)) for label in right])
+            places = [LETTERS.find(str(label)) for label in right]
+            self.options.add(letters.scores, places, question)
 
     def build(self, task: str, path: str) -> Run:
         """Return the run of the first available source: stated, options or tokens."""
@@ -161,6 +167,8 @@ def _stated(score: Mapping[str, Any], place: str) -> tuple[float | None, bool]:
     """
     value = score.get("value")
     if isinstance(value, Mapping) and "confidence" in value:
+        if value["confidence"] is None:
+            return None, False
         stated = as_float(value["confidence"], place, "a confidence")
         # The metric of Inspect also clips this score, which is a percentage, to 0 and 100.
         return min(max(stated, 0.0), 100.0) / 100.0, stated == _DEFAULT_CONFIDENCE
@@ -176,6 +184,4 @@ def _answer(sample: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], int]:
     choices = output.get("choices") if isinstance(output, Mapping) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
         return [], 0
-    content = (choices[0].get("message") or {}).get("content")
-    length = len(content) if isinstance(content, str) else 0
-    return token_entries(choices[0].get("logprobs")), length
+    return token_entries(choices[0].get("logprobs")), len(answer_text(choices[0]))

@@ -9,7 +9,6 @@ pairs in older files. Version 0.4.0 writes one JSON list instead of lines.
 from __future__ import annotations
 
 import re
-from ast import literal_eval
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import isnan
@@ -25,6 +24,10 @@ READINGS = {"sum": "acc", "char": "acc_norm", "byte": "acc_bytes", "mutual": "ac
 
 _CORRECT_METRICS = ("exact_match", "acc", "acc_norm", "pass@1", "f1")
 """Metrics of generated answers that are 0 or 1, in order of preference."""
+
+_INDEX = r"-?\d{1,9}"
+_INDICES = rf"\[\s*(?:{_INDEX}\s*,\s*)*(?:{_INDEX}\s*)?\]"
+"""Targets that are the position of the correct option, or a list of positions."""
 
 _NAME = re.compile(r"samples_(?P<task>.+?)(_\d{4}-\d\d-\d\dT[\d.+-]+)?$")
 
@@ -75,7 +78,10 @@ def read_file(path: Path, reading: Reading) -> Run:
         place = f"{path}, line {number}"
         responses = record.get("filtered_resps", record.get("resps"))
         if isinstance(responses, list) and _has_options(responses):
-            options.add(*_option_row(record, responses, reading, place))
+            question = record.get("doc_id")
+            is_named = isinstance(question, str | int)
+            row = _option_row(record, responses, reading, place)
+            options.add(*row, question if is_named else None)
         else:
             answers.add(_is_correct(record), None)
         metric = _number(record.get(READINGS[reading.kind]))
@@ -124,6 +130,8 @@ def _option_row(
     record: dict[str, Any], responses: list[Any], reading: Reading, place: str
 ) -> tuple[list[float], list[int]]:
     """Return scores of the options of a line, and the positions of the correct options."""
+    if not all(isinstance(pair, list) and pair for pair in responses):
+        raise ValueError(f"{place}: responses must be pairs of a log-probability and a flag.")
     pairs = [pair[0] if isinstance(pair[0], list) else pair for pair in responses]
     sums = [as_float(pair[0], place, "a log-probability") for pair in pairs]
     is_doubled = "acc_mutual_info" in record and len(sums) % 2 == 0
@@ -223,9 +231,10 @@ def _right_options(
 def _parse_target(target: Any) -> Any:
     """Return the index or the list of indices in a text, or the target itself."""
     text = target.strip() if isinstance(target, str) else ""
-    if re.fullmatch(r"-?\d+", text):
+    if re.fullmatch(_INDEX, text):
         return int(text)
-    return literal_eval(text) if re.fullmatch(r"\[[\d,\s-]*\]", text) else target
+    is_list = re.fullmatch(_INDICES, text)
+    return [int(index) for index in re.findall(_INDEX, text)] if is_list else target
 
 
 def _right_by_accuracy(record: dict[str, Any], sums: list[float]) -> list[int]:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from calibrant._kernels.simplex import ABSENT, log_of, zero_absent
 from calibrant._typing import AnyArray, FloatArray, IntArray
 from calibrant._validation import OptionScores, check_fitted
-from calibrant.llm._run import Run, Runs
+from calibrant.llm._run import Run, Runs, as_runs
 
 
 class OptionCalibration(BaseEstimator):
@@ -77,6 +77,7 @@ class OptionCalibration(BaseEstimator):
         # Imported here, because only this class needs groups.
         from calibrant.selection import GroupCalibration
 
+        runs = as_runs(runs)
         self.source_ = runs.one_source("calibrator")
         options, labels, tasks = join_options(runs)
         model = GroupCalibration(

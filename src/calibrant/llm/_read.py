@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -142,6 +143,8 @@ class _Reader:
         return self._read_json(path)
 
     def _read_json(self, path: Path) -> list[Run] | None:
+        if path.stat().st_size == 0:
+            return None  # a run that was interrupted before its first answer
         record = first_record(path) if path.suffix == ".jsonl" else None
         if record is not None:
             return self._read_lines(path, record)
@@ -176,6 +179,10 @@ def _check_confidences(runs: list[Run], root: Path) -> None:
     if any(len(run) for run in runs):
         return
     missing = sum(run.n_missing for run in runs)
+    reasons = sum((Counter(run.skipped) for run in runs), Counter())
+    if not missing and reasons:
+        counts = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.items())
+        raise ValueError(f"{root} contains no answer that can be evaluated ({counts}).")
     raise ValueError(
         f"{root} contains {missing:,} answers, but no confidences. Run the evaluation again with "
         "--logprobs (Inspect) or logprobs=true (OpenAI-style services), or use tasks that score "

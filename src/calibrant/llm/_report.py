@@ -12,7 +12,7 @@ from calibrant._output.files import write_text
 from calibrant.llm._diagram import TaskDiagram, task_diagram
 from calibrant.llm._evaluate import RunsEvaluation, evaluate
 from calibrant.llm._page import to_html
-from calibrant.llm._run import Runs
+from calibrant.llm._run import Runs, as_runs
 from calibrant.llm._threshold import AnswerThreshold, find_answer_threshold
 
 
@@ -82,6 +82,7 @@ def summarize(
     evaluate : Compute the table without diagrams.
     write_report : Write the report.
     """
+    runs = as_runs(runs)
     evaluation = evaluate(runs, level=level)
     run_of = runs.evaluated
     thresholds = {}

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from calibrant._typing import BoolArray, FloatArray, IntArray
-from calibrant._validation import OptionScores
+from calibrant._validation import OptionScores, as_array, check_same_length
+from calibrant.metrics._answers import as_outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,16 @@ class Run:
     skipped: Mapping[str, int] = field(default_factory=dict)
     figures: Mapping[str, float] = field(default_factory=dict)
     path: str = ""
+
+    def __post_init__(self) -> None:
+        # Users can also create a run from lists or columns of a data frame.
+        columns = {"correct": as_outcomes(np.atleast_1d(as_array(self.correct)))}
+        columns["confidence"] = np.atleast_1d(as_array(self.confidence)).astype(np.float64)
+        optional = {"labels": self.labels, "groups": self.groups, **self.features}
+        rows = {name: np.atleast_1d(as_array(x)) for name, x in optional.items() if x is not None}
+        check_same_length(**columns, **rows)
+        for name, values in columns.items():
+            object.__setattr__(self, name, values)
 
     def __len__(self) -> int:
         return len(self.correct)
@@ -148,6 +159,8 @@ class Runs(Mapping[str, Run]):
     def one_source(self, purpose: str) -> str:
         """Return the source of confidence of all runs, and raise if there are several."""
         sources = sorted({run.source for run in self.evaluated.values()})
+        if not sources:
+            raise ValueError("The runs have no rows. Pass runs that llm.read returned.")
         if len(sources) > 1:
             raise ValueError(
                 f"The runs have confidences of different sources: {', '.join(sources)}. These "
@@ -156,3 +169,11 @@ class Runs(Mapping[str, Run]):
                 f"run.source == {sources[0]!r}}})."
             )
         return sources[0]
+
+
+def as_runs(runs: Any) -> Runs:
+    """Return runs by name, or raise if the argument contains anything else."""
+    if isinstance(runs, Mapping) and all(isinstance(run, Run) for run in runs.values()):
+        return runs if isinstance(runs, Runs) else Runs(runs)
+    fix = "Pass llm.Runs({run.task: run})." if isinstance(runs, Run) else "Pass llm.read(path)."
+    raise TypeError(f"runs must be llm.Runs or a dict of runs, got {type(runs).__name__}. {fix}")

@@ -20,7 +20,7 @@ _WORDS = {
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 _PERCENT = re.compile(_NUMBER + r"\s*(?:%|percent)")
 _RATIO = re.compile(_NUMBER + r"\s*(?:/|out of)\s*" + _NUMBER)
-_PLAIN = re.compile(_NUMBER)
+_PLAIN = re.compile(_NUMBER + r"(?:e[+-]?\d{1,3})?")
 _PREFIX = re.compile(r"(?:confidence|probability)\s*[:=]?\s*")
 
 
@@ -88,6 +88,6 @@ def parse_confidence(text: str | float | None, *, percent: bool = False) -> floa
         value = float(match[1]) / 100
     elif match := _RATIO.fullmatch(words):
         value = float(match[1]) / float(match[2]) if float(match[2]) else None
-    elif match := _PLAIN.fullmatch(words):
-        value = float(match[1]) / (100 if percent else 1)
+    elif _PLAIN.fullmatch(words):
+        value = float(words) / (100 if percent else 1)
     return value if value is not None and 0 <= value <= 1 else None

@@ -55,16 +55,23 @@ def is_targets(names: list[str]) -> bool:
 
 def read_targets(path: Path) -> Targets:
     """Read the correct answers of a batch by custom_id."""
-    targets = {}
+    targets: dict[str, Target] = {}
     for place, row in _rows(path, Counter()):
         count = str(row.get("n_options") or "").strip()
         if count and not count.isdigit():
             raise ValueError(f"{place}: n_options is {count!r}, but must be an integer.")
-        task = row.get("task")
-        targets[str(row["custom_id"])] = Target(
-            str(row["target"]).strip(), int(count) if count else None, str(task) if task else None
-        )
+        target = Target(str(row["target"]).strip(), int(count) if count else None, _task(row, None))
+        if targets.setdefault(str(row["custom_id"]), target) != target:
+            raise ValueError(
+                f"{place}: the custom_id {row['custom_id']!r} has another target in an earlier "
+                "row. Remove one of the rows."
+            )
     return targets
+
+
+def _task(row: Mapping[str, Any], default: str | None) -> Any:
+    task = row.get("task")
+    return default if task is None or task == "" else str(task)
 
 
 def read_answers(path: Path, *, percent: bool = False) -> list[Run]:
@@ -72,7 +79,7 @@ def read_answers(path: Path, *, percent: bool = False) -> list[Run]:
     skipped: Counter[str] = Counter()
     tasks: dict[str, AnswerRows] = {}
     for place, row in _rows(path, skipped):
-        task = str(row.get("task") or path.stem)
+        task = _task(row, path.stem)
         features = {name: _as_number(value) for name, value in row.items()}
         rows = tasks.setdefault(task, AnswerRows([n for n in row if n not in _RESERVED]))
         rows.add(

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant._output.numbers import format_number, format_percent
 from calibrant._output.results import AsText
+from calibrant._validation import check_share
 from calibrant.llm._run import Run
 
 DELTA = 0.1
@@ -101,9 +102,12 @@ def find_answer_threshold(run: Run, risk: float, delta: float = DELTA) -> Answer
     # Imported here, because only thresholds need this subpackage.
     from calibrant.decisions._threshold import find_threshold
 
-    for value, name in ((risk, "risk"), (delta, "delta")):
-        if not 0 < value < 1:
-            raise ValueError(f"{name} must be between 0 and 1, got {value!r}. Pass {name}=0.05.")
+    check_share(risk, "risk")
+    check_share(delta, "delta")
+    if not isinstance(run, Run) or not len(run):
+        raise ValueError(
+            f"A threshold needs one Run with rows, got {run!r:.80}. For example, pass runs['task']."
+        )
     rng = np.random.default_rng(0)
     rows = np.arange(len(run))
     if run.groups is not None:

@@ -23,8 +23,20 @@ class LetterScores(NamedTuple):
 
 def token_entries(logprobs: Any) -> list[Mapping[str, Any]]:
     """Return the tokens of an answer with log-probabilities, or [] if they were not stored."""
-    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-    return [entry for entry in content or [] if isinstance(entry, Mapping)]
+    return _objects(logprobs.get("content")) if isinstance(logprobs, Mapping) else []
+
+
+def _objects(values: Any) -> list[Mapping[str, Any]]:
+    """Return the JSON objects of a list, or [] if the value is not a list."""
+    entries = values if isinstance(values, list) else []
+    return [entry for entry in entries if isinstance(entry, Mapping)]
+
+
+def answer_text(choice: Mapping[str, Any]) -> str:
+    """Return the text of an answer, or "" if the answer has no text."""
+    message = choice.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else None
+    return content if isinstance(content, str) else ""
 
 
 def mean_logprob(entries: Sequence[Mapping[str, Any]], place: str) -> float:
@@ -46,7 +58,7 @@ def letter_scores(
     letters = LETTERS[:n_options]
     for entry in reversed(entries):
         if str(entry.get("token", "")).strip() in letters and str(entry["token"]).strip():
-            top = entry.get("top_logprobs") or []
+            top = _objects(entry.get("top_logprobs"))
             if not top:
                 return None
             return _add_up(top, letters, place)

@@ -22,6 +22,7 @@ from calibrant._typing import (
 )
 from calibrant._validation import (
     as_array,
+    as_labels,
     check_count,
     check_same_length,
     check_scores,
@@ -335,7 +336,10 @@ def _check_pairs(correct: Any, confidence: Any, sample_weight: Any) -> _Pairs:
 
 def as_outcomes(values: AnyArray) -> BoolArray:
     """Convert outcomes to booleans, or raise if they are not 0 and 1, or True and False."""
-    if values.dtype.kind in "OSU" and not all(isinstance(value, bool) for value in values.tolist()):
+    values = as_labels(values)
+    is_object = values.dtype.kind == "O"
+    has_text = is_object and any(isinstance(value, str) for value in values.tolist())
+    if values.dtype.kind in "SU" or has_text:
         raise ValueError(
             "correct must be 0 or 1, or True or False, got strings. Compare predictions and labels "
             "first, for example with correct = predictions == labels."

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._kernels.costs import cheapest_actions, realized_costs
 from calibrant._kernels.simplex import as_proba
-from calibrant._typing import FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
+from calibrant._typing import AnyArray, FloatArray, Inputs, LabelsLike, ScoresLike, WeightsLike
 from calibrant._validation import add_abstention, check_costs, check_predictions
 
 
@@ -34,7 +34,8 @@ def decision_cost(
         Predicted probabilities. A 1D array contains the scores of class 1 of a binary problem.
     cost : array-like of shape (K, A), optional
         Cost of each action (column) for each true class (row). By default, an action predicts a
-        class. A correct prediction costs 0, and an incorrect prediction costs 1.
+        class. A correct prediction costs 0, and an incorrect prediction costs 1. The index of a
+        pandas frame is matched to the classes.
     abstain : float or array-like of shape (K,), optional
         Cost of an abstention, which is added as the last action. Pass one cost, or one cost per
         true class.
@@ -73,17 +74,17 @@ def decision_cost(
     0.25
     """
     rows = check_predictions(y_true, y_prob, sample_weight, classes, inputs=inputs)
-    costs = full_costs(cost, rows.scores.shape[1], abstain)
+    costs = full_costs(cost, rows.classes, abstain)
     actions = cheapest_actions(as_proba(rows.scores, inputs), costs)
     values = realized_costs(costs, actions, rows.y)
     return float(rows.weight @ values / rows.weight.sum())
 
 
-def full_costs(cost: Any, n_classes: int, abstain: Any = None) -> FloatArray:
+def full_costs(cost: Any, classes: AnyArray, abstain: Any = None) -> FloatArray:
     """Return checked costs with the abstention as the last action.
 
     If ``costs`` is None, errors cost 1.
     """
-    errors = 1.0 - np.eye(n_classes)
-    costs = errors if cost is None else check_costs(cost, n_classes)
+    errors = 1.0 - np.eye(len(classes))
+    costs = errors if cost is None else check_costs(cost, len(classes), classes=classes)
     return add_abstention(costs, abstain)

@@ -12,8 +12,16 @@ from scipy.special import logsumexp
 
 from calibrant._output.numbers import format_number, format_percent
 from calibrant._output.results import AsText, ShortRepr
-from calibrant._typing import FloatArray, LabelsLike
-from calibrant._validation import as_array, check_same_length, check_share
+from calibrant._typing import BoolArray, FloatArray, LabelsLike
+from calibrant._validation import (
+    as_array,
+    as_labels,
+    check_number,
+    check_same_length,
+    check_share,
+    raise_if_missing,
+    raise_if_other_kind,
+)
 from calibrant.guarantees import Certificate
 from calibrant.monitoring._json import (
     as_numbers,
@@ -160,10 +168,22 @@ class RiskMonitor:
             raise ValueError(
                 "RiskMonitor needs a risk or a certificate. Pass certificate=model.certificate_."
             )
-        self.risk = float(certificate.risk if risk is None and certificate else risk or 0.0)
-        self.alpha, self.largest_loss = check_share(alpha, "alpha"), float(largest_loss)
-        self._share = check_share(self.risk / self.largest_loss, "risk / largest_loss")
-        self.certificate = certificate
+        if not isinstance(certificate, Certificate | None):
+            raise TypeError(
+                f"certificate must be a Certificate, got {type(certificate).__name__}. Pass "
+                "certificate=model.certificate_."
+            )
+        self.certificate, self.alpha = certificate, check_share(alpha, "alpha")
+        value: Any = certificate.risk if risk is None and certificate else risk
+        check_number(value, "risk", is_positive=True)
+        check_number(largest_loss, "largest_loss", is_positive=True)
+        self.risk, self.largest_loss = float(value), float(largest_loss)
+        self._share = self.risk / self.largest_loss
+        if not 0 < self._share < 1:
+            raise ValueError(
+                f"risk must be below largest_loss={self.largest_loss:g}, got {self.risk:g}. Pass "
+                "the largest possible loss of an answer as largest_loss."
+            )
         self.n_seen, self.alarm, self._loss = 0, False, 0.0
         rates = np.minimum(_MULTIPLES * self._share, (1 + self._share) / 2)  # below 1
         self._gains = np.log(rates / self._share)
@@ -185,10 +205,11 @@ class RiskMonitor:
         y : array-like of shape (n,)
             True labels, in order of arrival.
         predicted : array-like of shape (n,)
-            Predicted labels.
+            Predicted labels. Each wrong label has the loss ``largest_loss``. For other losses, call
+            `update_losses`.
         answered : array-like of bool, shape (n,), optional
             Whether each row was answered. The other rows are ignored. By default, all rows count as
-            answered.
+            answered, and an abstention counts as a wrong label.
         when : str
             Name of the update, such as a date.
 
@@ -198,12 +219,14 @@ class RiskMonitor:
         """
         labels, decisions = as_array(y), as_array(predicted)
         check_same_length(y=labels, predicted=decisions)
-        losses = (labels != decisions) * self.largest_loss
         if answered is not None:
-            is_answered = as_array(answered).astype(bool)
+            is_answered = _as_mask(answered)
             check_same_length(y=labels, answered=is_answered)
-            losses = losses[is_answered]
-        return self.update_losses(losses, when=when)
+            labels, decisions = labels[is_answered], decisions[is_answered]
+        for values, name in ((labels, "label"), (decisions, "prediction")):
+            raise_if_missing(values, values, name)
+        raise_if_other_kind(y=labels, predicted=decisions)
+        return self.update_losses((labels != decisions) * self.largest_loss, when=when)
 
     def update_losses(self, losses: Any, *, when: str = "") -> RiskStep:
         """Add losses of answered rows.
@@ -234,11 +257,13 @@ class RiskMonitor:
         return RiskStep(str(when), *counts, mean, self.risk, nats, peak, self.threshold, self.alarm)
 
     def _checked(self, losses: Any) -> FloatArray:
-        values = np.asarray(as_array(losses), dtype=np.float64)
+        array = as_array(losses)
+        is_number = array.dtype.kind in "biuf" or not array.size
+        values = array.astype(np.float64) if is_number else np.array(np.nan)
         is_valid = values.ndim == 1 and bool(((values >= 0) & (values <= self.largest_loss)).all())
         if not is_valid:
             raise ValueError(
-                f"losses must have shape (n,) and be between 0 and largest_loss="
+                f"losses must be numbers of shape (n,) between 0 and largest_loss="
                 f"{self.largest_loss:g}, got {losses!r:.80}. Pass the largest possible loss as "
                 "largest_loss."
             )
@@ -287,7 +312,7 @@ class RiskMonitor:
             certificate=_read_certificate(read_value(state, "certificate")),
             largest_loss=read_number(state, "largest_loss", 0, 1e15),
         )
-        monitor.n_seen, monitor.alarm = read_count(state, "n_seen"), bool(state.get("alarm"))
+        monitor.n_seen, monitor.alarm = read_count(state, "n_seen"), _read_alarm(state)
         monitor._loss = read_number(state, "loss", 0, 1e15)
         monitor._logs = read_finite_numbers(state, "logs", monitor._logs.shape)
         return monitor
@@ -296,6 +321,24 @@ class RiskMonitor:
 def _mean_evidence(logs: FloatArray) -> FloatArray:
     """Return the logarithm of the mean e-value of the alternatives after each row."""
     return np.asarray(logsumexp(logs, axis=1) - log(logs.shape[1]))
+
+
+def _as_mask(answered: Any) -> BoolArray:
+    """Return whether each row was answered, from booleans or from 0 and 1."""
+    mask = as_labels(answered)
+    if mask.ndim != 1 or mask.dtype.kind not in "biuf" or not np.isin(mask, (0, 1)).all():
+        raise ValueError(
+            f"answered must be True or False for each row, got {answered!r:.80}. For example, pass "
+            "answered=model.answers(X)."
+        )
+    return mask.astype(bool)
+
+
+def _read_alarm(state: dict[str, Any]) -> bool:
+    alarm = read_value(state, "alarm")
+    if not isinstance(alarm, bool):
+        raise ValueError(f"'alarm' in the state must be true or false, got {alarm!r:.80}")
+    return alarm
 
 
 def _read_certificate(value: Any) -> Certificate | None:
