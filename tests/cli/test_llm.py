@@ -39,6 +39,15 @@ def test_table_page_and_json(folder, capsys):
     assert content["tasks"][0]["figures"]["acc"] == content["tasks"][0]["accuracy"]
 
 
+def test_a_log_in_the_folder_is_not_overwritten(folder, capsys):
+    log = folder / "results" / "log.json"
+    log.write_text('{"version": 2, "status": "success"}')
+    assert run(["llm", "results", "-o", "results/log.json"]) == 2
+    assert "results/log.json is in the folder of logs" in capsys.readouterr().err
+    assert log.read_text() == '{"version": 2, "status": "success"}'
+    assert run(["llm", "results", "-o", "results/report.html"]) == 0
+
+
 def test_bad_input_is_one_line_and_writes_nothing(folder, capsys):
     before = sorted(folder.rglob("*"))
     cases = [

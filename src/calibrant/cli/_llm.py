@@ -27,6 +27,7 @@ def report_runs(
     if output_path is not None:
         check_ending(output_path)
         check_output(output_path, "report", path if path.is_file() else None)
+        _check_no_log(output_path, path)
     with output.working("Reading the logs"):
         runs = llm.read(path, reading=reading, percent=percent)
     with output.working("Computing the report"):
@@ -34,6 +35,16 @@ def report_runs(
     if output_path is not None:
         llm.write_report(report, output_path)
     return report
+
+
+def _check_no_log(output: Path, logs: Path) -> None:
+    """Raise if the report could replace a log in the folder that is read."""
+    is_json = output.suffix.lower() == ".json"
+    if is_json and output.is_file() and output.resolve().is_relative_to(logs.resolve()):
+        raise ValueError(
+            f"{output} is in the folder of logs and would be overwritten. Pass a file outside of "
+            f"{logs} to --output."
+        )
 
 
 def show_runs(report: llm.RunsReport, output: Output) -> None:
