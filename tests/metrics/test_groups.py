@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant import evaluate
+from calibrant import GroupCalibration, evaluate
 from calibrant.datasets import draw_labels
+from calibrant.exceptions import DataWarning
 from calibrant.guarantees import clopper_pearson
 from calibrant.io import Chunk, RowBlocks, ScoreChunks
 
@@ -294,3 +295,13 @@ def test_groups_below_a_size_are_suppressed(rng):
     assert result.suppressed == ("rare",)
     assert "The table omits 1 group with too few rows." in str(result)
     assert len(result.to_frame()) == 1
+
+
+def test_groups_in_another_order_than_the_labels_are_reported(rng):
+    pd = pytest.importorskip("pandas")
+    y, p = pd.Series([0, 1] * 30), rng.uniform(size=60)
+    site = pd.Series(["a", "b"] * 30, name="site")[::-1]
+    with pytest.warns(DataWarning, match="labels and groups contain the same"):
+        evaluate(y, p, by=site)
+    with pytest.warns(DataWarning, match="labels and groups contain the same"):
+        GroupCalibration("temperature", cv=2).fit(p, y, by=site)

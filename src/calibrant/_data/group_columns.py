@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, time
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant._data.sample import Sample
 from calibrant._typing import AnyArray, IntArray
-from calibrant._validation import as_array, check_same_length
+from calibrant._validation import as_array, check_same_length, is_missing
 
 MISSING = "missing"
 """Name of the group of rows whose group is missing."""
@@ -45,7 +46,12 @@ def as_columns(by: Any) -> dict[str, Any]:
 
 
 def _as_column(column: Any) -> Any:
-    return column if hasattr(column, "chunks") else as_array(column)
+    if hasattr(column, "chunks"):
+        return column
+    array = as_array(column)
+    # In an array of strings, NumPy turns None and NaN into text, so keep the original values.
+    is_text_list = array.dtype.kind == "U" and isinstance(column, list | tuple)
+    return np.array(column, dtype=object) if is_text_list and array.ndim == 1 else array
 
 
 def name_groups(by: Any) -> AnyArray:
@@ -67,6 +73,9 @@ def cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
     rows = np.split(order, np.cumsum(np.bincount(place.ravel()))[:-1])
     levels = [values for _, values in codes_and_names]
     names = [_name(tuple(columns), levels, combination) for combination in combinations]
+    if len(set(names)) < len(names):  # a value may contain ", " and "="
+        quoted = [[repr(value) for value in values] for values in levels]
+        names = [_name(tuple(columns), quoted, combination) for combination in combinations]
     return dict(zip(names, rows, strict=True))
 
 
@@ -80,7 +89,7 @@ def _name(columns: tuple[str, ...], levels: Sequence[list[str]], codes: IntArray
 def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
     """Return the codes of a column and their names. Missing values form the last group."""
     values = (_dated(column) if column.dtype.kind == "M" else column).tolist()
-    is_missing = [value is None or value != value or value == "NaT" for value in values]
+    is_missing = [is_missing_group(value) for value in values]
     distinct = {value for value, is_absent in zip(values, is_missing, strict=True) if not is_absent}
     if len(distinct) > _MOST_GROUPS:
         raise ValueError(
@@ -94,7 +103,7 @@ def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
         len(order) if is_absent else place[value]
         for value, is_absent in zip(values, is_missing, strict=True)
     ]
-    names = [*map(str, order), MISSING]
+    names = [*(_group_text(value) for value in order), MISSING]
     if len(set(names)) < len(names):  # 1 and "1" have the same str(), but not the same repr()
         names = [*map(repr, order), MISSING]
     return np.array(codes, dtype=np.intp), names
@@ -162,17 +171,34 @@ def _distinct_names(column: AnyArray) -> tuple[list[str | None], IntArray]:
     if column.dtype.kind == "O":
         place: dict[Any, int] = {}
         inverse = [place.setdefault(value, len(place)) for value in column.tolist()]
-        return [_group_name(value) for value in place], np.array(inverse, dtype=np.intp)
-    values, codes = np.unique(
-        _dated(column) if column.dtype.kind == "M" else column, return_inverse=True
-    )
-    return [_group_name(value) for value in values.tolist()], codes
+        return [group_name(value) for value in place], np.array(inverse, dtype=np.intp)
+    values, codes = np.unique(column, return_inverse=True)
+    # tolist() would convert dates with nanoseconds to integers.
+    distinct = list(values) if column.dtype.kind == "M" else values.tolist()
+    return [group_name(value) for value in distinct], codes
 
 
-def _group_name(value: Any) -> str | None:
-    """Return the name of a value, or None for a missing value. 2.0 and 2 have the same name."""
-    if value is None or value != value or value == "NaT":
-        return None
+def group_name(value: Any) -> str | None:
+    """Return the name of a value, or None for a missing value.
+
+    2.0 and 2 have the same name. A date has the same name in all types, and its name contains the
+    time only if the time is not midnight.
+    """
+    return None if is_missing_group(value) else _group_text(value)
+
+
+def is_missing_group(value: Any) -> bool:
+    """Return whether a value stands for a missing group."""
+    return is_missing(value) or (isinstance(value, str) and value == "NaT")
+
+
+def _group_text(value: Any) -> str:
     # A column of integers with missing values is a column of floats in pandas.
-    is_whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if is_whole else str(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, np.datetime64) and value.dtype > np.dtype("M8[D]"):
+        value = value.astype("M8[us]").item()
+    if isinstance(value, datetime):
+        is_midnight = value.time() == time.min and value.tzinfo is None
+        return (value.date() if is_midnight else value).isoformat()
+    return str(value)

@@ -86,6 +86,11 @@ def check_label_shape(y: AnyArray, n_classes: int | None = None) -> None:
             f"{problem} These rows are one-hot. Pass np.argmax(y, axis=1). If you pass "
             "classes, pass np.take(classes, np.argmax(y, axis=1)) instead."
         )
+    if y.ndim == 2 and y.dtype.kind in "buif" and np.isin(y, (0, 1)).all():
+        raise ValueError(
+            f"{problem} Rows have several labels (multilabel). Pass y[:, k] and scores[:, k] for a "
+            "single label. evaluate() accepts such labels if the scores have the same shape."
+        )
     raise ValueError(f"{problem} These rows are not one-hot, so pass one label per row.")
 
 
@@ -192,7 +197,7 @@ def raise_if_missing(
     elif y.dtype.kind in "Mm":
         missing = np.isnat(y)
     elif y.dtype.kind == "O":
-        missing = np.fromiter(map(_is_missing, y), dtype=bool, count=len(y))
+        missing = np.fromiter(map(is_missing, y), dtype=bool, count=len(y))
     else:
         return
     if missing.any():
@@ -222,7 +227,7 @@ def missing_as_text(y: AnyArray) -> str | None:
 _MISSING_TEXT = ("nan", "NaT", "<NA>")
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     """Return whether a label is None, NaN, NaT or the NA value of pandas."""
     # Compare the pandas value NA by name, because NA has no truth value and pandas may not be
     # installed.

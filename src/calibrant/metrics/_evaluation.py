@@ -13,7 +13,7 @@ from calibrant._data.read import as_sample
 from calibrant._data.top_scores import TopScores
 from calibrant._kernels.simplex import EPS, as_proba
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import warn_data
+from calibrant._validation import warn_data, warn_other_order
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._answers import warn_if_pair
 from calibrant.metrics._multilabel import MultilabelEvaluation, evaluate_labels
@@ -146,6 +146,7 @@ def evaluate(
         _check_top_options(inputs, by, renormalize=renormalize)
         return evaluate_top(y_true, y_prob, n_bins, sample_weight, classes)
     warn_if_pair(y_true, y_prob, classes)
+    warn_other_order(y_true, by, what="labels and groups")
     columns = {} if by is None else as_columns(by)
     sample, names = as_sample(
         y_prob,

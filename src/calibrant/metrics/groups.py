@@ -14,7 +14,7 @@ from calibrant._data.sample import ArraySample, Sample
 from calibrant._output.numbers import format_gap, format_number, format_p_value
 from calibrant._output.results import as_frame, html_table
 from calibrant._typing import AnyArray, Inputs, IntArray
-from calibrant._validation import check_same_length, shortened
+from calibrant._validation import check_same_length, is_missing, shortened
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._group_difference import (
@@ -402,7 +402,7 @@ def _sum_groups(
 
 def _value(value: Any) -> Any:
     """Return a value that can be a dictionary key: None for NaN and NaT, dates unchanged."""
-    if value is None or value != value:  # NaN and NaT
+    if is_missing(value):
         return None
     # item() of a date would lose its unit, such as months.
     is_date = isinstance(value, np.datetime64)
