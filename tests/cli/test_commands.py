@@ -64,3 +64,11 @@ def test_the_seed_reaches_a_calibrator_inside_another(path):
     file = open_scores(path)
     assert make_calibrator("histogram", "top-label", file, 7).calibrator.random_state == 7
     assert make_calibrator("auto", None, file, 7).random_state == 7
+
+
+def test_a_fit_to_rows_of_one_class_prints_a_note(path):
+    data = dict(np.load(path))
+    rows = data["labels"] == 1
+    np.savez(path, **data | {"logits": data["logits"][rows], "labels": data["labels"][rows]})
+    *_, result = fitted(path, "identity")
+    assert result.notes.startswith("All rows have the label 'b', so the calibrator cannot learn")

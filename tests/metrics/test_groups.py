@@ -305,3 +305,26 @@ def test_groups_in_another_order_than_the_labels_are_reported(rng):
         evaluate(y, p, by=site)
     with pytest.warns(DataWarning, match="labels and groups contain the same"):
         GroupCalibration("temperature", cv=2).fit(p, y, by=site)
+
+
+def test_weights_do_not_make_a_group_larger_than_its_number_of_rows(rng):
+    y, p = rng.integers(0, 2, 60), rng.uniform(size=60)
+    group = np.where(np.arange(60) < 4, "few", "many")
+    for weight in (np.full(60, 100.0), np.full(60, 0.1), rng.uniform(1.0, 50.0, 60)):
+        result = evaluate(y, p, by=group, sample_weight=weight, min_rows=5)
+        assert result.suppressed == ("few",)
+        assert evaluate(y, p, by=group, sample_weight=weight, min_rows=1).suppressed == ()
+    assert evaluate(y, p, by=group, sample_weight=np.full(60, 0.1), min_rows=4).suppressed == ()
+
+
+def test_a_result_without_any_visible_group_is_empty(rng):
+    result = evaluate(rng.integers(0, 2, 30), rng.uniform(size=30), by=[0, 1] * 15, min_rows=99)
+    assert len(result.to_frame()) == 0
+    assert "omits 2 groups" in str(result)
+    assert "jointly" not in str(result)
+
+
+@pytest.mark.parametrize("min_rows", [None, "10", np.nan])
+def test_the_minimum_number_of_rows_is_checked(min_rows, rng):
+    with pytest.raises(ValueError, match="min_rows must be a finite number"):
+        evaluate(rng.integers(0, 2, 30), rng.uniform(size=30), by=[0, 1] * 15, min_rows=min_rows)

@@ -112,8 +112,9 @@ def evaluate(
     level : float, default 0.95
         Joint confidence level of the intervals of all groups in ``by``.
     min_rows : float, default 0
-        Minimum number of rows of a group. Smaller groups are not shown, for example because figures
-        of small groups are confidential.
+        Minimum number of rows of a group, or with weights of effective rows (Kish). Smaller groups
+        are not shown, for example because figures of small groups are confidential. If only one
+        group is omitted, its figures follow from the figures of all rows and of the other groups.
 
     Returns
     -------

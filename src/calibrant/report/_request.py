@@ -27,6 +27,8 @@ class Request(NamedTuple):
     """Whether the calibrator is already fitted and only evaluated."""
     min_rows: float = 0
     """Groups with fewer rows are not shown."""
+    has_groups: bool = False
+    """Whether groups are evaluated separately."""
     has_fit_weights: bool = False
     """Whether the separate rows to fit on have weights."""
 
