@@ -174,7 +174,7 @@ def _summarize(
     """Compute the report of rows. If ``training`` is None, the calibrator is cross-fitted."""
     rows = original.effective()
     training = None if training is None else training.effective()
-    request = request.set_up(rows.sample.n_columns)
+    request = request.set_up(labels)
     fits = fit_rows(rows, training, request)
     predicted = rows.sample.rescored(fits.predictor.predict)
     names = tuple(str(label) for label in np.asarray(labels).tolist())

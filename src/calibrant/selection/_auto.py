@@ -236,7 +236,7 @@ class AutoCalibration(Calibrator):
             else named_candidates(self.candidates)
         )
         members = {
-            name: set_up(member, self.inputs, sample.n_columns)
+            name: set_up(member, self.inputs, sample.n_columns, self.classes_)
             for name, member in {"identity": Identity(), **candidates}.items()
         }
         is_large = sample.shape[0] * sample.n_columns >= _MANY_SCORES

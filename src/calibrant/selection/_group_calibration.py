@@ -279,7 +279,8 @@ class GroupCalibration(Calibrator):
         if rows is not None:
             for column in sample.columns:
                 check_same_length(y=rows.y, by=column)
-        member = set_up(self._pooled_calibrator(), self.inputs, sample.n_columns)
+        classes = self.classes_
+        member = set_up(self._pooled_calibrator(), self.inputs, sample.n_columns, classes)
         if self.calibrator is None:
             member.set_params(random_state=self.random_state)
         is_large = sample.shape[0] * sample.n_columns >= _MANY_SCORES
