@@ -150,7 +150,7 @@ class GroupLevels(NamedTuple):
         first, codes = 0, []
         for column, names in zip(columns, self.names, strict=True):
             place = {name: first + number for number, name in enumerate(names.tolist())}
-            texts, inverse = _distinct_names(column)
+            texts, inverse = distinct_names(column)
             numbers = np.array([-1 if text is None else place.get(text, -1) for text in texts])
             codes.append(numbers[inverse])
             first += len(names)
@@ -159,11 +159,11 @@ class GroupLevels(NamedTuple):
 
 def _names_in_chunk(chunk: Any) -> list[tuple[set[str], ...]]:
     is_present = chunk.weight > 0
-    names = (_distinct_names(column[is_present])[0] for column in chunk.columns)
+    names = (distinct_names(column[is_present])[0] for column in chunk.columns)
     return [tuple({name for name in texts if name is not None} for texts in names)]
 
 
-def _distinct_names(column: AnyArray) -> tuple[list[str | None], IntArray]:
+def distinct_names(column: AnyArray) -> tuple[list[str | None], IntArray]:
     """Return the names of the distinct values of a column, and the position of each row's value.
 
     The name of a missing value is None.
