@@ -67,3 +67,18 @@ def test_small_groups_are_suppressed(outcome_files, capsys):
     assert result["suppressed"] == ["north", "south"]
     assert run(command) == 0
     assert json.loads(capsys.readouterr().out)["difference"]["p_value"] > 0
+
+
+def test_groups_are_dates_of_any_file_format(tmp_path, monkeypatch, capsys):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    monkeypatch.chdir(tmp_path)
+    days = np.array(["2024-01-01", "2024-02-01T05:30"], dtype="M8[us]")[np.arange(60) % 2]
+    p, y = np.tile([0.2, 0.7, 0.6], 20), np.tile([0, 1, 1, 0], 15)
+    pq.write_table(pa.table({"p_0": 1 - p, "p_1": p, "y": y, "day": days}), "x.parquet")
+    rows = zip(p, y, np.datetime_as_string(days, "s"), strict=True)
+    lines = [f"{1 - p:.1f},{p:.1f},{y},{day}" for p, y, day in rows]
+    (tmp_path / "x.csv").write_text("\n".join(["p_0,p_1,y,day", *lines]))
+    for name in ("x.csv", "x.parquet"):
+        assert run(["evaluate", name, "--by", "day", "--json", "-q"]) == 0
+        groups = json.loads(capsys.readouterr().out)["groups"]
+        assert [group["group"] for group in groups] == ["2024-01-01", "2024-02-01T05:30:00"]
