@@ -72,14 +72,3 @@ def test_a_small_diagram_is_valid_without_any_bin():
     (pair,) = curve_svgs([GroupCharts("g", Estimate(0, 0, 0), Estimate(0, 0, 0), empty, empty)])
     assert pair[0] == "g"
     ElementTree.fromstring(pair[1])
-
-
-def test_the_title_of_the_axis_of_two_classes_is_inside_the_chart():
-    title = "mean predicted probability of the second class minus its frequency"
-    gap = Estimate(0.1, 0.0, 0.2)
-    curve = Curve((), (), (), (), ())
-    note = GroupNote("Groups", (), (), "", title, (GroupCharts("a", gap, gap, curve, curve),))
-    texts = [part for part in ElementTree.fromstring(forest_svg(note)) if part.text == title]
-    assert texts[0].get("text-anchor") == "end"
-    width_of_a_character = 6.5  # measured in Chromium at the font size of the charts
-    assert float(texts[0].get("x")) > width_of_a_character * len(title)

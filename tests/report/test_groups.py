@@ -110,3 +110,10 @@ def test_numbers_of_groups_are_aligned_and_sorted_by_their_first_number(report):
     table = to_html(report).partition("<h3>Groups by row</h3>")[2].partition("</table>")[0]
     assert '<td class="number" data-value="300">300</td>' in table
     assert table.count('<th scope="row">') == 2
+
+
+def test_the_label_of_the_axis_fits_on_a_phone(rng):
+    y, p = rng.integers(0, 2, 60), rng.uniform(size=60)
+    report = summarize(y, p, calibrator=TemperatureScaling(), n_resamples=19, by=[0, 1] * 30)
+    assert ">mean probability minus frequency</text>" in to_html(report)
+    assert "mean predicted probability of the second class minus its" in report.groups.text

@@ -248,7 +248,7 @@ class GroupedEvaluation:
 
     def note(self, *, with_test: bool = True) -> str:
         """Return an explanation of the table, and the names of groups that are too small."""
-        parts = [f"The gap is {self.gap_title}. {self._interval_sentence()}"]
+        parts = [f"The gap is {self.gap_title}. {self._interval_sentence()}"] if len(self) else []
         if with_test and self.difference is not None:
             parts.append(self.difference_sentence())
         if with_test and self.has_gains:

@@ -51,8 +51,8 @@ def forest_svg(note: GroupNote) -> Markup:
         f'<svg viewBox="0 0 {_WIDTH} {bottom + _BOTTOM}" role="img" aria-label="{label}">'
         f'<path class="grid" d="{grid}"/><path class="calibrated" '
         f'd="M{across(0.0):.1f} {_TOP}V{bottom}"/>{labels}{rows}{_legend()}'
-        f'<text class="title" x="{_WIDTH - _RIGHT}" y="{bottom + 38}" '
-        f'text-anchor="end">{escape(note.gap_title)}</text></svg>'
+        f'<text class="title" x="{(_LEFT + _WIDTH - _RIGHT) / 2:.0f}" y="{bottom + 38}" '
+        f'text-anchor="middle">{escape(note.gap_title)}</text></svg>'
     )
 
 
