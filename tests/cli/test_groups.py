@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,3 +83,29 @@ def test_groups_are_dates_of_any_file_format(tmp_path, monkeypatch, capsys):
         assert run(["evaluate", name, "--by", "day", "--json", "-q"]) == 0
         groups = json.loads(capsys.readouterr().out)["groups"]
         assert [group["group"] for group in groups] == ["2024-01-01", "2024-02-01T05:30:00"]
+
+
+def test_the_calibrator_of_one_group_is_exported(model, outcome_files, capsys):
+    proba, *_ = outcome_files["test"]
+    export = ["export", "m.json", "--to", "python", "-o", "m.py"]
+    assert run([*export, "--group", "site=north"]) == 0
+    scope = {}
+    exec(Path("m.py").read_text(), scope)
+    expected = model.for_group("north").predict_proba(proba[:5])
+    np.testing.assert_allclose([scope["calibrate"](row) for row in proba[:5].tolist()], expected)
+    for group, message in (
+        ([], "Pass --group site=VALUE."),
+        (["--group", "place=north"], "Pass --group site=VALUE."),
+        (["--group", "north"], "--group must have the form COLUMN=VALUE, got 'north'."),
+        (["--group", "site=nroth"], "had no group 'nroth'. Pass one of north, south."),
+    ):
+        assert run([*export, *group]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_a_model_without_groups_has_no_group_to_export(outcome_files, capsys):
+    assert run(["fit", "test.csv", *SCORES, *LABEL, "-m", "temperature", "-o", "t.json", "-q"]) == 0
+    export = ["export", "t.json", "--to", "python", "-o", "t.py"]
+    assert run([*export, "--group", "site=north"]) == 2
+    assert "The model was fitted without --by. Remove --group." in capsys.readouterr().err
+    assert run(export) == 0

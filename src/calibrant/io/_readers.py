@@ -314,7 +314,8 @@ class TableReader(FileReader):
 
     def _numbers(self, batch: Any, name: str) -> AnyArray:
         column = batch.column(name)
-        if self.kinds[name] == "text":
+        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if is_text or self.kinds[name] == "text":
             import pyarrow.compute as pc  # imported late, because the import is slow
 
             column = pc.utf8_rtrim(column.cast(pa.string()), "% ")
