@@ -309,7 +309,7 @@ def _candidates(
     count, mean = tree.n_node_samples, tree.value[:, 0, 0]
     evidence = np.abs(mean) * np.sqrt(count / np.maximum(tree.impurity, np.finfo(float).tiny))
     paths = _paths(tree.children_left.tolist(), tree.children_right.tolist())
-    has_missing = np.isnan(table).any(axis=0)
+    has_missing: BoolArray = np.asarray(np.isnan(table).any(axis=0))
     selected_paths: list[tuple[tuple[int, bool], ...]] = []
     for node in np.argsort(-evidence, kind="stable").tolist():
         path = paths[node]
