@@ -26,7 +26,7 @@ from calibrant import (
     metrics,
 )
 from calibrant._data import dask_arrays
-from calibrant._data.dask_arrays import _apply_to_chunk
+from calibrant._data.dask_arrays import DaskScores, _apply_to_chunk
 from calibrant._data.read import as_chunked
 from calibrant.io import ScoreChunks
 from calibrant.multiclass import temperature
@@ -302,3 +302,16 @@ def test_an_error_says_that_no_worker_is_left(data, cluster, monkeypatch):
     cluster[0].scale(0)
     with pytest.raises(RuntimeError, match="All workers of the dask cluster are gone"):
         metrics.accuracy(labels, chunks, inputs="logits")
+
+
+def test_labels_with_several_columns_are_rejected():
+    scores = da.from_array(np.full((6, 2), 0.5), chunks=(3, 2))
+    y = da.from_array(np.ones((6, 2), dtype=int), chunks=(3, 2))
+    with pytest.raises(ValueError, match=r"must have one value per row, got shape \(6, 2\)"):
+        DaskScores(scores).source(y)
+
+
+def test_columns_of_another_length_are_rejected_before_anything_is_computed():
+    scores = DaskScores(da.from_array(np.full((6, 2), 0.5), chunks=(3, 2)))
+    with pytest.raises(ValueError, match="X has 6 rows and by has 5 rows"):
+        scores.map(lambda block, by: block, (2,), None, (np.arange(5),))

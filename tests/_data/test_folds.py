@@ -155,3 +155,10 @@ def test_few_rows_are_evaluated_in_more_folds(rng, n_rows, n_folds):
     assert len(as_folds(None, scores, labels, np.full(n_rows, 4.0), None)) == (
         20 if 4 * n_rows < 100 else 5
     )
+
+
+@pytest.mark.parametrize("cv", [[], [(range(10), [])]])
+def test_a_splitter_without_usable_splits_is_rejected(rows, cv):
+    scores, y = rows
+    with pytest.raises(ValueError, match="has no split with training rows and test rows"):
+        as_folds(cv, scores, y, np.ones(60), 0)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant._data.group_columns import GroupLevels, as_columns, cut_groups, name_groups
+from calibrant._data.group_columns import (
+    GroupLevels,
+    as_columns,
+    cut_groups,
+    group_name,
+    name_groups,
+)
 from calibrant._data.sample import ArraySample
 
 
@@ -38,3 +44,38 @@ def test_combinations_of_columns_are_groups_by_name():
     assert name_groups([3, 1]).tolist() == ["3", "1"]
     with pytest.raises(ValueError, match="by has no columns"):
         as_columns({})
+
+
+def test_names_of_groups_do_not_depend_on_other_rows_or_on_the_type_of_the_column():
+    pd = pytest.importorskip("pandas")
+    day, hour = "2024-01-01", "2024-02-01T05:00"
+    dates = np.array([day, hour], dtype="M8[ns]")
+    names = GroupLevels.of(sample(dates)).names[0].tolist()
+    assert names == ["2024-01-01", "2024-02-01T05:00:00"]
+    for column in (
+        dates[:1],
+        dates.astype("M8[s]"),
+        dates.astype("M8[us]").astype(object),
+        pd.Series(dates),
+    ):
+        levels = GroupLevels((np.array(names),))
+        assert levels.codes([as_columns(column)["group"]])[0].tolist() == [0]
+    assert group_name(pd.Timestamp(day)) == group_name(np.datetime64(day)) == day
+    assert group_name(1.0) == group_name(1) == "1"
+
+
+def test_missing_values_of_all_types_form_one_group():
+    pd = pytest.importorskip("pandas")
+    text = pd.Series(["a", None, "b"], dtype="string")
+    flags = pd.Series([True, None, False], dtype="boolean")
+    for column in (text, flags, ["a", np.nan, "b"], [1.0, None, 2]):
+        part = as_columns(column)["group"]
+        assert list(cut_groups({"group": part}))[-1] == "missing"
+        assert GroupLevels.of(sample(part)).codes([part])[1].tolist() == [-1]
+    counts = pd.Series([1, None, 2], dtype="Int64")
+    assert list(cut_groups(as_columns(counts))) == ["1", "2", "missing"]
+
+
+def test_combinations_whose_text_is_equal_stay_separate_groups():
+    columns = as_columns({"a": ["x, b=1", "x"], "b": ["1", "1, b=1"]})
+    assert list(cut_groups(columns)) == ["a='x', b='1, b=1'", "a='x, b=1', b='1'"]

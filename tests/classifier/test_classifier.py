@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GroupKFold, LeaveOneOut, cross_val_score, train_test_split
@@ -465,3 +466,48 @@ def test_something_without_scores_is_rejected(iris):
 
     with pytest.raises(TypeError, match="neither decision_function nor predict_proba"):
         CalibratedClassifier(Mute()).fit(*iris)
+
+
+@pytest.mark.parametrize("ensemble", ["auto", True, False])
+def test_splits_may_be_masks_or_negative_indices(ensemble, rng):
+    X, y = load_iris(return_X_y=True)
+    fold = rng.permutation(len(y)) % 5
+    rows = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
+    masks = [(fold != k, fold == k) for k in range(5)]
+    negative = [(a - len(y), b - len(y)) for a, b in rows]
+    expected, *others = (
+        CalibratedClassifier(GaussianNB(), "temperature", cv, ensemble).fit(X, y).predict_proba(X)
+        for cv in (rows, masks, negative)
+    )
+    for proba in others:
+        np.testing.assert_array_equal(proba, expected)
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([], "cv has no splits"),
+        ([(range(50), range(50, 151))], "does not fit the 150 rows"),
+        ([(np.ones(3, dtype=bool), np.ones(150, dtype=bool))], "or masks of length 150"),
+    ],
+)
+def test_splits_of_other_rows_are_rejected(cv, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        CalibratedClassifier(GaussianNB(), "temperature", cv=cv).fit(X, y)
+
+
+def test_arguments_that_are_no_fitted_classifier_are_named():
+    X, y = load_iris(return_X_y=True)
+    frozen = CalibratedClassifier(FrozenEstimator(GaussianNB()), "temperature")
+    with pytest.raises(NotFittedError, match="Fit the inner classifier first"):
+        frozen.fit(X, y)
+    for estimator in (None, "forest"):
+        with pytest.raises(TypeError, match=f"Expected a classifier, got {estimator!r}"):
+            CalibratedClassifier(estimator, "temperature").fit(X, y)
+
+
+def test_groups_without_a_calibrator_of_groups_are_rejected():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match="by= needs a GroupCalibration, but the calibrator is 'te"):
+        CalibratedClassifier(GaussianNB(), "temperature").fit(X, y, by=y)

@@ -77,3 +77,11 @@ def test_a_calibrator_of_one_score_column_is_loaded_and_applied(tmp_path, rng):
     loaded = calibrant.load(tmp_path / "model.json")
     assert loaded.feature_names_in_.tolist() == ["p"]
     np.testing.assert_array_equal(loaded.predict_proba(proba), calibrator.predict_proba(proba))
+
+
+def test_a_fit_to_rows_of_one_class_prints_a_note(path):
+    data = dict(np.load(path))
+    rows = data["labels"] == 1
+    np.savez(path, **data | {"logits": data["logits"][rows], "labels": data["labels"][rows]})
+    *_, result = fitted(path, "identity")
+    assert result.notes.startswith("All rows have the label 'b', so the calibrator cannot learn")

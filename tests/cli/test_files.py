@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -226,3 +227,15 @@ def test_a_comparison_loads_rows_if_one_method_needs_all_of_them(file, capsys):
     assert not any("cells of scores" in note for note in found.get("notes", []))
     assert run(["compare", str(file), "-m", "canonical", "--chunked"]) == 2
     assert "Pass --in-memory." in capsys.readouterr().err
+
+
+def test_scores_with_a_decimal_comma_are_applied_to_text_files(outcome_files):
+    data = ["--label", "outcome", "-m", "temperature", "-o", "m.json", "-q"]
+    assert run(["fit", "validation.csv", *data]) == 0
+    text = Path("test.csv").read_text()
+    Path("comma.csv").write_text(text.replace(",", ";").replace(".", ","))
+    options = ["--sep", ";", "--decimal", ","]
+    assert run(["apply", "m.json", "test.csv", "-o", "a.csv", "-q"]) == 0
+    assert run(["apply", "m.json", "comma.csv", *options, "-o", "b.csv", "-q"]) == 0
+    first, second = (pyarrow.csv.read_csv(name)["p_cat"] for name in ("a.csv", "b.csv"))
+    assert first.equals(second)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,3 +68,44 @@ def test_small_groups_are_suppressed(outcome_files, capsys):
     assert result["suppressed"] == ["north", "south"]
     assert run(command) == 0
     assert json.loads(capsys.readouterr().out)["difference"]["p_value"] > 0
+
+
+def test_groups_are_dates_of_any_file_format(tmp_path, monkeypatch, capsys):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    monkeypatch.chdir(tmp_path)
+    days = np.array(["2024-01-01", "2024-02-01T05:30"], dtype="M8[us]")[np.arange(60) % 2]
+    p, y = np.tile([0.2, 0.7, 0.6], 20), np.tile([0, 1, 1, 0], 15)
+    pq.write_table(pa.table({"p_0": 1 - p, "p_1": p, "y": y, "day": days}), "x.parquet")
+    rows = zip(p, y, np.datetime_as_string(days, "s"), strict=True)
+    lines = [f"{1 - p:.1f},{p:.1f},{y},{day}" for p, y, day in rows]
+    (tmp_path / "x.csv").write_text("\n".join(["p_0,p_1,y,day", *lines]))
+    for name in ("x.csv", "x.parquet"):
+        assert run(["evaluate", name, "--by", "day", "--json", "-q"]) == 0
+        groups = json.loads(capsys.readouterr().out)["groups"]
+        assert [group["group"] for group in groups] == ["2024-01-01", "2024-02-01T05:30:00"]
+
+
+def test_the_calibrator_of_one_group_is_exported(model, outcome_files, capsys):
+    proba, *_ = outcome_files["test"]
+    export = ["export", "m.json", "--to", "python", "-o", "m.py"]
+    assert run([*export, "--group", "site=north"]) == 0
+    scope = {}
+    exec(Path("m.py").read_text(), scope)
+    expected = model.for_group("north").predict_proba(proba[:5])
+    np.testing.assert_allclose([scope["calibrate"](row) for row in proba[:5].tolist()], expected)
+    for group, message in (
+        ([], "Pass --group site=VALUE."),
+        (["--group", "place=north"], "Pass --group site=VALUE."),
+        (["--group", "north"], "--group must have the form COLUMN=VALUE, got 'north'."),
+        (["--group", "site=nroth"], "had no group 'nroth'. Pass one of north, south."),
+    ):
+        assert run([*export, *group]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_a_model_without_groups_has_no_group_to_export(outcome_files, capsys):
+    assert run(["fit", "test.csv", *SCORES, *LABEL, "-m", "temperature", "-o", "t.json", "-q"]) == 0
+    export = ["export", "t.json", "--to", "python", "-o", "t.py"]
+    assert run([*export, "--group", "site=north"]) == 2
+    assert "The model was fitted without --by. Remove --group." in capsys.readouterr().err
+    assert run(export) == 0

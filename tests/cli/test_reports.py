@@ -30,6 +30,7 @@ NAMES = np.array(["cat", "dog", "owl"])
         ("--weight", "weight"),
         ("--fit-on", "validation.csv", "--weight", "weight"),
         ("--model", "m.json"),
+        ("--by", "site", "--min-rows", "10"),
     ],
     ids=" ".join,
 )
@@ -48,6 +49,7 @@ def test_the_code_reads_the_files_and_repeats_the_figures(outcome_files, capsys,
     exec(shown["code"], scope)
     repeated = json.loads(json.dumps([asdict(row) for row in scope["report"].metrics]))
     assert repeated == shown["metrics"]
+    assert ("--by" in options) == (scope["report"].groups is not None)
     capsys.readouterr()
 
 

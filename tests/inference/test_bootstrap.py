@@ -180,7 +180,8 @@ def test_a_sample_without_errors_is_as_wide_as_the_model_says(name):
     losses = {"log_loss": (-np.log(0.9), -np.log(0.1)), "brier_score": (0.02, 1.62)}[name]
     reach = 2.262 * (losses[1] - losses[0]) * np.sqrt(0.9 * 0.1 / 9)
     assert result.estimate == pytest.approx(losses[0])
-    assert result.estimate - result.low == pytest.approx(reach, rel=1e-3)
+    assert result.low == 0.0  # losses are not negative, and the reach is longer than the loss
+    assert reach > result.estimate
     assert result.high == pytest.approx(result.estimate + model_spread(name, proba).ends(0.95)[1])
     assert result.high - result.estimate > 1.5 * reach
     assert result.guarantee == "heuristic"
@@ -202,3 +203,11 @@ def test_few_groups_widen_the_interval_as_few_rows_do():
     few = bootstrap_interval("brier_score", y, proba, groups=np.arange(160) // 20, **options)
     alone = bootstrap_interval("brier_score", y[::20], proba[::20], **options)
     assert (few.low, few.high) == pytest.approx((alone.low, alone.high))
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "brier_score"])
+def test_an_interval_of_a_loss_is_not_negative(metric, rng):
+    proba = rng.uniform(0.98, 0.99, 40)
+    interval = bootstrap_interval(metric, np.ones(40, dtype=int), proba, n_resamples=99, rng=0)
+    assert interval.low == 0.0
+    assert interval.low < interval.estimate < interval.high

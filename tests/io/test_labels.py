@@ -108,3 +108,13 @@ def test_one_column_is_the_probability_of_class_one(tmp_path):
     file = open_scores(path, label="y", proba="p")
     np.testing.assert_allclose(file.load().scores, [[0.8, 0.2], [0.1, 0.9]])
     assert file.classes.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("labels", [[-1, 1], [1, 2], ["no", "yes"]])
+def test_labels_of_one_score_column_are_asked_for_as_negative_and_positive(labels, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("p,y\n" + "".join(f"0.25,{label}\n" for label in labels))
+    with pytest.raises(ValueError, match="one score column, so pass classes= with the negative"):
+        open_scores(path, proba="p", label="y").load()
+    file = open_scores(path, proba="p", label="y", classes=tuple(map(str, labels)))
+    assert file.load().labels.tolist() == labels

@@ -152,3 +152,17 @@ def test_columns_of_the_best_classes_have_no_gap():
 def test_columns_that_the_user_names_go_before_those_of_the_best_classes():
     columns = chosen({**TOP, "p_a": "float", "p_b": "float", "y": "int"}, proba="p_*")
     assert (columns.scores, columns.top_labels) == (("p_a", "p_b"), ())
+
+
+@pytest.mark.parametrize("name", ["p", "a{b}", "it's"])
+def test_a_single_column_of_fractions_may_be_probabilities_or_logits(name):
+    with pytest.raises(ValueError, match="Only column") as caught:
+        chosen({"id": "int", name: "float", "y": "int"})
+    assert f"Pass proba={name!r} if these are probabilities of the positive" in str(caught.value)
+    assert f"logits={name!r} if these are logits." in str(caught.value)
+
+
+def test_only_text_may_contain_percentages():
+    with pytest.raises(ValueError, match="neither numbers nor text") as caught:
+        chosen({"p_a": "other", "p_b": "float", "y": "int"})
+    assert "percent" not in str(caught.value)

@@ -101,7 +101,7 @@ def test_columns_may_be_named_one_by_one(data, tmp_path):
 
 def test_errors_name_parameters_and_not_options(tmp_path):
     pa_parquet.write_table(pa.table({"a": [0.5], "b": [0.5], "c": [1]}), tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match=r"are ambiguous. Pass .* proba='p_\*' or logits='z_\*'"):
+    with pytest.raises(ValueError, match=r"Pass proba='b' if these .* or logits='b' if these are"):
         open_scores(tmp_path / "x.parquet", label="a")
     with pytest.raises(ValueError, match="an unknown file extension"):
         open_scores(write_text(tmp_path / "x.xls"))

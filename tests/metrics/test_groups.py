@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant import evaluate
+from calibrant import GroupCalibration, evaluate
 from calibrant.datasets import draw_labels
+from calibrant.exceptions import DataWarning
 from calibrant.guarantees import clopper_pearson
 from calibrant.io import Chunk, RowBlocks, ScoreChunks
 
@@ -294,3 +295,36 @@ def test_groups_below_a_size_are_suppressed(rng):
     assert result.suppressed == ("rare",)
     assert "The table omits 1 group with too few rows." in str(result)
     assert len(result.to_frame()) == 1
+
+
+def test_groups_in_another_order_than_the_labels_are_reported(rng):
+    pd = pytest.importorskip("pandas")
+    y, p = pd.Series([0, 1] * 30), rng.uniform(size=60)
+    site = pd.Series(["a", "b"] * 30, name="site")[::-1]
+    with pytest.warns(DataWarning, match="labels and groups contain the same"):
+        evaluate(y, p, by=site)
+    with pytest.warns(DataWarning, match="labels and groups contain the same"):
+        GroupCalibration("temperature", cv=2).fit(p, y, by=site)
+
+
+def test_weights_do_not_make_a_group_larger_than_its_number_of_rows(rng):
+    y, p = rng.integers(0, 2, 60), rng.uniform(size=60)
+    group = np.where(np.arange(60) < 4, "few", "many")
+    for weight in (np.full(60, 100.0), np.full(60, 0.1), rng.uniform(1.0, 50.0, 60)):
+        result = evaluate(y, p, by=group, sample_weight=weight, min_rows=5)
+        assert result.suppressed == ("few",)
+        assert evaluate(y, p, by=group, sample_weight=weight, min_rows=1).suppressed == ()
+    assert evaluate(y, p, by=group, sample_weight=np.full(60, 0.1), min_rows=4).suppressed == ()
+
+
+def test_a_result_without_any_visible_group_is_empty(rng):
+    result = evaluate(rng.integers(0, 2, 30), rng.uniform(size=30), by=[0, 1] * 15, min_rows=99)
+    assert len(result.to_frame()) == 0
+    assert "omits 2 groups" in str(result)
+    assert "jointly" not in str(result)
+
+
+@pytest.mark.parametrize("min_rows", [None, "10", np.nan])
+def test_the_minimum_number_of_rows_is_checked(min_rows, rng):
+    with pytest.raises(ValueError, match="min_rows must be a finite number"):
+        evaluate(rng.integers(0, 2, 30), rng.uniform(size=30), by=[0, 1] * 15, min_rows=min_rows)

@@ -15,7 +15,8 @@ from calibrant import (
     load,
     save,
 )
-from calibrant.inference import debiased_interval
+from calibrant.exceptions import DataWarning
+from calibrant.inference import consistency_test, debiased_interval, kernel_test
 from calibrant.metrics import brier_score, expected_calibration_error, ks_error, log_loss
 from calibrant.plots import ReliabilityDisplay
 from calibrant.report import summarize
@@ -118,3 +119,42 @@ def test_logits_are_rejected(data):
     y, proba = data
     with pytest.raises(ValueError, match="expit"):
         evaluate(y, np.log(proba), inputs="logits")
+
+
+def test_labels_are_matched_to_the_columns_of_the_scores_by_name(data):
+    y, proba = data
+    scores = pd.DataFrame(proba, columns=["red", "round", "sweet"])
+    labels = pd.DataFrame(y, columns=scores.columns)
+    expected = evaluate(labels, scores)
+    swapped = labels[["sweet", "red", "round"]]
+    assert evaluate(swapped, scores) == expected
+    assert evaluate(swapped, scores.add_prefix("p_")).log_loss == expected.log_loss
+    assert evaluate(swapped, scores, classes=["round", "red", "sweet"])["red"] == expected["red"]
+    with pytest.raises(ValueError, match="'sour' is not one of the classes"):
+        evaluate(labels.rename(columns={"sweet": "sour"}), scores)
+    fitted = MulticlassToBinary(PlattScaling(), notion="class-wise").fit(scores, swapped)
+    plain = MulticlassToBinary(PlattScaling(), notion="class-wise").fit(proba, y)
+    np.testing.assert_array_equal(fitted.predict_proba(scores), plain.predict_proba(proba))
+    np.testing.assert_array_equal(
+        fitted.predict_proba(scores[["sweet", "red", "round"]]), plain.predict_proba(proba)
+    )
+    with pytest.warns(DataWarning, match="the same rows in different orders"):
+        evaluate(labels[::-1], scores)
+
+
+def test_a_calibrator_of_one_label_rejects_the_other_labels(data):
+    y, proba = data
+    with pytest.raises(ValueError, match=r"pass y\[:, k\] and scores\[:, k\]"):
+        MulticlassToBinary(PlattScaling(), notion="class-2").fit(proba, y)
+
+
+@pytest.mark.parametrize("test", [consistency_test, kernel_test])
+def test_tests_of_one_class_per_row_name_the_kind_of_data(test, data):
+    with pytest.raises(ValueError, match=r"several labels \(multilabel\)\. Pass y\[:, k\]"):
+        test(*data)
+
+
+def test_labels_of_another_shape_than_the_scores_are_rejected(data):
+    y, proba = data
+    with pytest.raises(ValueError, match=r"evaluate\(\) accepts such labels if the scores have"):
+        evaluate(y[:, :2], proba)

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
-from calibrant import HistogramBinning, MulticlassToBinary, PlattScaling, load, save
+from calibrant import (
+    AutoCalibration,
+    CalibratedClassifier,
+    CrossFitted,
+    GroupCalibration,
+    HistogramBinning,
+    MulticlassToBinary,
+    PlattScaling,
+    compare,
+    load,
+    save,
+)
 from calibrant.datasets import draw_labels
 from calibrant.exceptions import DataWarning
 from calibrant.export import program
 from calibrant.inference import consistency_test, debiased_interval
 from calibrant.metrics import expected_calibration_error, ks_error
 from calibrant.notions import SetNotion, as_notion
+from calibrant.report import summarize
 
 CLASSES = np.array(["cat", "dog", "owl", "car", "bus"])
 TREE = {
@@ -104,3 +117,32 @@ def test_a_bad_name_is_rejected_with_the_right_form():
         as_notion("group-a=b").select(np.ones((1, 2)))
     with pytest.raises(ValueError, match="scores have 2 columns"):
         SetNotion(TREE).bound(CLASSES).n_quantities(2)
+
+
+@pytest.mark.parametrize("notion", [{"pet": ["cat", "dog"]}, "class-cat", "group-pet=cat+dog"])
+def test_composites_know_the_names_of_the_classes(notion, rng):
+    names, proba = np.array(["dog", "cat", "owl"]), rng.dirichlet(np.ones(3), 60)
+    y = names[draw_labels(proba, rng=rng)]
+    inner = MulticlassToBinary(PlattScaling(), notion=notion)
+    for model in (
+        AutoCalibration({"sets": inner}, classes=names),
+        CrossFitted(inner, classes=names),
+        GroupCalibration(inner, classes=names),
+        CalibratedClassifier(GaussianNB(), inner),
+    ):
+        assert model.fit(proba, y).predict_proba(proba).shape == (60, 3)
+    table = compare(y, proba, methods={"sets": inner}, classes=names, cv=2)
+    assert "sets" in table.methods
+    options = {"calibrator": inner, "classes": names, "n_resamples": 19}
+    assert summarize(y, proba, **options).n_classes == 3
+
+
+def test_members_of_a_set_are_a_list():
+    for members in ("cat", 3, None, {"kitten": ["cat"]}):
+        with pytest.raises(TypeError, match="set 'pet' must be a list"):
+            SetNotion({"pet": members})
+
+
+def test_a_name_with_the_same_set_twice_is_rejected():
+    with pytest.raises(ValueError, match="defines the set 'pet' twice"):
+        SetNotion.parse("group-pet=cat,pet=dog")

@@ -119,3 +119,13 @@ def test_rows_of_a_class_hold_its_own_errors(case):
     assert row.class_after == pytest.approx(
         expected_calibration_error(y, after, notion="class-1", n_bins=10), abs=1e-6
     )
+
+
+def test_a_class_that_is_never_predicted_has_no_top_label_error(rng):
+    proba = rng.dirichlet(np.ones(3), 50) * [1.0, 1.0, 0.0]
+    proba /= proba.sum(axis=1, keepdims=True)
+    accumulator = MetricAccumulator(15).update(rng.integers(0, 2, 50), proba)
+    tables = tables_of(accumulator)
+    row = class_rows([tables, tables], np.array([25.0, 25.0, 0.0]), ["a", "b", "c"])[2]
+    assert (row.predicted, row.top_before, row.top_after) == (0, None, None)
+    assert row.class_before == 0.0

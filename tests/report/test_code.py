@@ -116,3 +116,18 @@ def test_rows_to_fit_on_are_those_of_the_validation_set():
     code = code_of(calibrant.Identity(), is_held_out=True)
     assert "calibration=(fit_scores, fit_labels)" in code
     assert "model = calibrator.fit(fit_scores, fit_labels)" in code
+
+
+def test_calibrators_in_lists_and_names_of_calibrators_are_imported_correctly():
+    inner = calibrant.MulticlassToBinary(calibrant.PlattScaling())
+    calibrators = (
+        (calibrant.GroupCalibration("temperature"), "GroupCalibration"),
+        (
+            calibrant.AutoCalibration([inner, "vector"]),
+            "AutoCalibration, MulticlassToBinary, PlattScaling",
+        ),
+    )
+    for calibrator, names in calibrators:
+        request = Request(calibrator, "proba", "m", "data", None, ["a", "b"], 5, 15, 1000, 0)
+        code = code_lines(request, is_held_out=False)
+        assert f"from calibrant import {names}\n" in code

@@ -23,7 +23,9 @@ def findings_of(data, weight=None, training=None):
     rows = read_rows(as_sample(*data, weight)[0], 0)
     training = training and read_rows(as_sample(*training)[0], 0)
     scaling = calibrant.TemperatureScaling()
-    request = Request(scaling, "proba", "method", "data", None, None, 5, 15, 99, 0).set_up(4)
+    request = Request(scaling, "proba", "method", "data", None, None, 5, 15, 99, 0).set_up(
+        np.arange(4)
+    )
     fits = fit_rows(rows, training, request)
     predicted = rows.sample.rescored(fits.predictor.predict)
     return evaluate_rows(rows, predicted, fits, request, NAMES)

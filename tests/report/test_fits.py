@@ -15,7 +15,7 @@ from calibrant.report._rows import read_rows
 
 def request_of(calibrator, inputs="proba", cv=3):
     request = Request(calibrator, inputs, "method", "data", None, None, cv, 15, 99, 0)
-    return request.set_up(4)
+    return request.set_up(np.arange(4))
 
 
 def rows_of(scores, labels, inputs="proba", columns=()):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant import TemperatureScaling, evaluate
+from calibrant import GroupCalibration, TemperatureScaling, evaluate
 from calibrant._data.read import as_sample
 from calibrant._output.numbers import format_number
 from calibrant.datasets import digits_predictions
@@ -81,3 +81,39 @@ def test_small_groups_can_be_suppressed():
     )
     assert [row[0] for row in report.groups.rows] == ["common"]
     assert "rare" not in to_html(report).partition("<script")[0].partition("<style")[0]
+
+
+def test_a_report_without_any_group_of_enough_rows_is_written():
+    group = np.arange(len(DATA.val_labels)) % 3
+    options = {"calibrator": TemperatureScaling(), "n_resamples": 19}
+    report = summarize(DATA.val_labels, DATA.val_proba, by=group, min_rows=1000, **options)
+    page = to_html(report)
+    assert "The table omits 3 groups with too few rows." in page
+    assert "Forest plot" not in page
+    assert report.groups.rows == ()
+
+
+def test_the_code_repeats_the_groups(monkeypatch):
+    group = np.arange(len(DATA.val_labels)) % 3
+    options = {"calibrator": GroupCalibration("temperature"), "n_resamples": 19}
+    report = summarize(DATA.val_labels, DATA.val_proba, by={"third": group}, min_rows=20, **options)
+    assert "by=by, n_resamples=19, min_rows=20" in report.code
+    assert "fit(scores, labels, by=by)" in report.code
+    scope = {"scores": DATA.val_proba, "labels": DATA.val_labels, "by": {"third": group}}
+    monkeypatch.setattr("calibrant.save", lambda *_: None)
+    exec(report.code, scope)
+    assert scope["report"].groups == report.groups
+    assert scope["model"].by_ == ("third",)
+
+
+def test_numbers_of_groups_are_aligned_and_sorted_by_their_first_number(report):
+    table = to_html(report).partition("<h3>Groups by row</h3>")[2].partition("</table>")[0]
+    assert '<td class="number" data-value="300">300</td>' in table
+    assert table.count('<th scope="row">') == 2
+
+
+def test_the_label_of_the_axis_fits_on_a_phone(rng):
+    y, p = rng.integers(0, 2, 60), rng.uniform(size=60)
+    report = summarize(y, p, calibrator=TemperatureScaling(), n_resamples=19, by=[0, 1] * 30)
+    assert ">mean probability minus frequency</text>" in to_html(report)
+    assert "mean predicted probability of the second class minus its" in report.groups.text

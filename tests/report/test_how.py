@@ -45,3 +45,11 @@ def test_a_report_shows_how_to_write_about_the_calibrator(report):
 
 def test_the_last_sentence_names_the_versions(report):
     assert report.how[-1].startswith(f"calibrant {calibrant.__version__}, NumPy ")
+
+
+def test_without_a_guarantee_the_methods_do_not_mention_one(data):
+    proba, labels = data
+    few, scaling = slice(0, 30), calibrant.TemperatureScaling()
+    report = summarize(labels[few], proba[few], calibrator=scaling, n_resamples=19)
+    assert report.guarantee is None
+    assert not any("guarantee is about" in sentence for sentence in report.how)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import calibrant
@@ -25,7 +26,7 @@ def test_a_calibrator_is_named_after_its_class_unless_it_has_a_name():
 def test_a_calibrator_is_set_up_for_the_scores():
     isotonic = IsotonicCalibration()
     request = Request(isotonic, "logits", "isotonic", "data", None, None, 5, 15, 99, 0)
-    ready = request.set_up(3)
+    ready = request.set_up(np.arange(3))
     assert isinstance(ready.calibrator, MulticlassToBinary)
     assert ready.calibrator.inputs == "logits"
     assert ready._replace(calibrator=isotonic) == request

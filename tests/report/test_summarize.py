@@ -138,3 +138,13 @@ def test_the_steps_of_a_report_are_counted(data, monkeypatch, is_held_out):
     finally:
         progress._next_step.reset(token)
     assert len(started) == count_steps(0 if is_held_out else 3)
+
+
+def test_rows_of_one_class_give_no_recommendation(data):
+    proba, labels = data
+    rows, scaling = labels == 3, calibrant.TemperatureScaling()
+    report = summarize(
+        labels[rows].repeat(3), proba[rows].repeat(3, axis=0), calibrator=scaling, n_resamples=19
+    )
+    assert report.action.startswith("No recommendation is possible, because all rows belong to")
+    assert report.advice == "bad"

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 
 import calibrant
 from calibrant import AutoCalibration, StructuredScaling, TemperatureScaling, metrics
-from calibrant.datasets import digits_predictions
+from calibrant.datasets import digits_predictions, draw_labels
 from calibrant.exceptions import ConvergenceWarning
 from calibrant.export import program
 from calibrant.selection import _auto
@@ -269,3 +269,20 @@ def test_it_does_no_harm_to_real_predictions(real_data, name, n_rows):
             metrics.log_loss(labels[rest], m.predict_proba(pool[rest])) for m in (plain, model)
         )
         assert after - before < (0.02 if n_rows == 50 else 0.01)
+
+
+def test_a_description_without_fitted_candidates_does_not_compare_them(rng):
+    p = rng.dirichlet(np.ones(3), 400)
+    y = draw_labels(p, rng=rng)
+    for model in (AutoCalibration([]), AutoCalibration(time_budget=0)):
+        assert "no candidate was fitted" in model.fit(p, y).explain()
+    with pytest.raises(ValueError, match="time_budget must not be negative, got -1"):
+        AutoCalibration(time_budget=-1).fit(p, y)
+
+
+def test_one_candidate_may_be_passed_without_a_list(rng):
+    p, y = rng.dirichlet(np.ones(3), 40), rng.integers(0, 3, 40)
+    assert "TemperatureScaling" in AutoCalibration(TemperatureScaling()).fit(p, y).names_
+    assert AutoCalibration({1: "temperature"}).fit(p, y).names_ == ("identity", "1", "uniform")
+    with pytest.raises(TypeError, match="Expected a calibrator with the methods fit and"):
+        AutoCalibration(5).fit(p, y)

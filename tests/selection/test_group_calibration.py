@@ -216,3 +216,27 @@ def test_a_report_can_cross_fit_groups(shifted):
     losses = [report.metrics[1].after.value for report in (content, pooled)]
     assert content.metrics[1].name == "log_loss"
     assert losses[0] < losses[1]
+
+
+def test_the_calibrator_of_one_group_is_found_by_any_spelling_of_its_value(shifted):
+    (p, y, group, _), (p_new, *_) = shifted
+    dates = np.array(["2024-01", "2024-02", "2024-03", "2024-04"], dtype="M8[M]")
+    by = {"code": group, "month": dates.astype("M8[ns]")[group]}
+    model = GroupCalibration("temperature", cv=2).fit(p, y, by=by)
+    expected = model.for_group({"code": "1", "month": "2024-02-01"}).predict_proba(p_new)
+    assert not np.allclose(expected, model.pooled_.predict_proba(p_new))
+    for value in (
+        {"code": 1.0, "month": pd.Timestamp("2024-02-01")},
+        {"code": 1, "month": dates[1].astype("M8[D]")},
+    ):
+        np.testing.assert_array_equal(model.for_group(value).predict_proba(p_new), expected)
+    missing = model.for_group({"code": None, "month": np.datetime64("NaT")})
+    np.testing.assert_array_equal(missing.predict_proba(p_new), model.pooled_.predict_proba(p_new))
+
+
+def test_a_calibrator_without_groups_has_no_calibrator_of_a_group(shifted):
+    (p, y, *_), _ = shifted
+    model = GroupCalibration("temperature", cv=2).fit(p, y)
+    with pytest.raises(ValueError, match=r"was fitted without by=, so it has no groups"):
+        model.for_group("north")
+    assert "calibrate" in calibrant.export.to_python(model)

@@ -128,7 +128,7 @@ def cross_fit(
 
     The default calibrator is `StructuredScaling`.
     """
-    scores, y, weight, _ = data
+    scores, y, weight, classes = data
     codes = check_groups(groups, len(y))
     folds = as_folds(cv, scores, y, weight, _seed_of(rng), codes)
     if len(folds) < 2:
@@ -138,7 +138,8 @@ def cross_fit(
         )
     base = StructuredScaling() if calibrator is None else calibrator
     plan = RowFolds(ArraySample(scores, y, weight, groups=codes), folds)
-    return CrossFit(folds, plan, fit_folds(set_up(base, inputs, scores.shape[1]), plan, inputs))
+    adapted = set_up(base, inputs, scores.shape[1], classes)
+    return CrossFit(folds, plan, fit_folds(adapted, plan, inputs))
 
 
 def paired_scores(

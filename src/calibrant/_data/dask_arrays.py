@@ -16,6 +16,7 @@ import numpy as np
 from calibrant._data.chunks import Chunk, ChunkedScores, ChunkSource
 from calibrant._kernels.blocks import add_results, sum_in_pairs
 from calibrant._typing import AnyArray
+from calibrant._validation import check_same_length
 from calibrant._validation.labels import as_labels
 
 _GROUP_SIZE = 4
@@ -81,7 +82,9 @@ def _as_table(column: Any, rows: Any) -> Any:
     """Return a column as a dask array with the chunks and the number of axes of the scores."""
     from dask.array import asarray
 
-    values = asarray(as_dask_or_array(column)).rechunk((rows.chunks[0],))
+    values = asarray(as_dask_or_array(column))
+    check_same_length(X=rows, by=values)
+    values = values.rechunk((rows.chunks[0],))
     return values[:, None] if rows.ndim == 2 else values
 
 
@@ -223,6 +226,11 @@ def _split(column: Any, sizes: tuple[int, ...]) -> list[Any]:
         raise ValueError(
             f"Labels, weights and groups must have one entry per row of scores, but there are "
             f"{len(column):,} entries and {sum(sizes):,} rows. Pass columns of the same rows."
+        )
+    if column.ndim != 1:
+        raise ValueError(
+            "Labels, weights and groups of chunked scores must have one value per row, got shape "
+            f"{column.shape}. Pass one column, such as y[:, k] for the label k of multilabel data."
         )
     if hasattr(column, "rechunk"):
         return list(column.rechunk((sizes,)).to_delayed())

@@ -8,7 +8,7 @@ fold and weight 1 in another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,8 +83,20 @@ def as_folds(
             if groups is None
             else _group_parts(groups, weight, n_folds, seed)
         )
-    else:
-        parts = _given_parts(cv, scores, y, weight, groups)
+        return _usable_folds(parts, groups)
+    folds = _usable_folds(_given_parts(cv, scores, y, weight, groups), groups)
+    if not folds:
+        raise ValueError(
+            f"cv={cv!r} has no split with training rows and test rows of positive weight. Pass a "
+            "number of folds, such as cv=5."
+        )
+    return folds
+
+
+def _usable_folds(
+    parts: Iterable[tuple[FloatArray, FloatArray]], groups: IntArray | None
+) -> list[Fold]:
+    """Return folds with training rows and held-out rows, from the weights of these rows."""
     folds = (_fold(fit, held_out, groups) for fit, held_out in parts)
     return [fold for fold in folds if fold.fit.size and fold.held_out.size]
 
@@ -107,7 +119,7 @@ def stratified_rows(
     largest class has rows. ``groups`` stay together. Stratification ensures that classifiers are
     trained on all classes. Calibrators are evaluated on the folds of `as_folds` instead.
     """
-    n_folds = _usable_folds(check_count(cv, "cv", minimum=2), codes)
+    n_folds = _limit_folds(check_count(cv, "cv", minimum=2), codes)
     if groups is not None:
         strata = _strata(codes, n_folds)
         from sklearn.model_selection import StratifiedGroupKFold  # this import takes half a second
@@ -119,7 +131,7 @@ def stratified_rows(
         yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
 
-def _usable_folds(n_folds: int, codes: IntArray) -> int:
+def _limit_folds(n_folds: int, codes: IntArray) -> int:
     """Return the number of folds, which is at most the number of rows of the largest class."""
     most = int(np.bincount(codes).max())
     if most < 2:
@@ -217,10 +229,26 @@ def _given_parts(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     from sklearn.model_selection import check_cv  # this import takes half a second
 
-    for train, test in check_cv(cv, y, classifier=True).split(scores, y, groups):
+    for split in check_cv(cv, y, classifier=True).split(scores, y, groups):
+        train, test = (row_indices(rows, len(y)) for rows in split)
         parts = np.zeros((2, len(y)))
         parts[0, train], parts[1, test] = weight[train], weight[test]
         yield parts[0], parts[1]
+
+
+def row_indices(rows: Any, n_rows: int) -> IntArray:
+    """Return rows of a split as indices from 0. Masks and negative indices are also accepted."""
+    indices = np.asarray(rows)
+    is_mask = indices.dtype == bool
+    is_inside = is_mask or not indices.size or -n_rows <= indices.min() <= indices.max() < n_rows
+    if not is_inside or (is_mask and len(indices) != n_rows):
+        raise ValueError(
+            f"A split of cv does not fit the {n_rows} rows. Pass (train, test) pairs with rows "
+            f"from 0 to {n_rows - 1}, or masks of length {n_rows}."
+        )
+    if is_mask:
+        return np.flatnonzero(indices)
+    return indices.astype(np.intp) % n_rows
 
 
 def _random_parts(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, time
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant._data.sample import Sample
 from calibrant._typing import AnyArray, IntArray
-from calibrant._validation import as_array, check_same_length
+from calibrant._validation import as_array, check_same_length, is_missing
 
 MISSING = "missing"
 """Name of the group of rows whose group is missing."""
@@ -48,7 +49,12 @@ def _named_columns(by: Any) -> Mapping[Any, Any]:
 
 
 def _as_column(column: Any) -> Any:
-    return column if hasattr(column, "chunks") else as_array(column)
+    if hasattr(column, "chunks"):
+        return column
+    array = as_array(column)
+    # In an array of strings, NumPy turns None and NaN into text, so keep the original values.
+    is_text_list = array.dtype.kind == "U" and isinstance(column, list | tuple)
+    return np.array(column, dtype=object) if is_text_list and array.ndim == 1 else array
 
 
 def name_groups(by: Any) -> AnyArray:
@@ -70,6 +76,9 @@ def cut_groups(columns: Mapping[str, AnyArray]) -> dict[str, IntArray]:
     rows = np.split(order, np.cumsum(np.bincount(place.ravel()))[:-1])
     levels = [values for _, values in codes_and_names]
     names = [_name(tuple(columns), levels, combination) for combination in combinations]
+    if len(set(names)) < len(names):  # a value may contain ", " and "="
+        quoted = [[repr(value) for value in values] for values in levels]
+        names = [_name(tuple(columns), quoted, combination) for combination in combinations]
     return dict(zip(names, rows, strict=True))
 
 
@@ -83,7 +92,7 @@ def _name(columns: tuple[str, ...], levels: Sequence[list[str]], codes: IntArray
 def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
     """Return the codes of a column and their names. Missing values form the last group."""
     values = (_dated(column) if column.dtype.kind == "M" else column).tolist()
-    distinct = {value for value in values if not _is_missing(value)}
+    distinct = {value for value in values if not is_missing_group(value)}
     if len(distinct) > _MOST_GROUPS:
         raise ValueError(
             f"by {name!r} has {len(distinct):,} different values, but at most {_MOST_GROUPS} are "
@@ -91,8 +100,9 @@ def _code(name: str, column: AnyArray) -> tuple[IntArray, list[str]]:
             "dates.astype('datetime64[M]')."
         )
     place = {value: code for code, value in enumerate(_sorted(distinct))}
-    codes = [place.get(value, len(place)) for value in values]
-    names = [*map(str, place), MISSING]
+    # Missing values are never keys, because NaN differs from itself.
+    codes = [len(place) if is_missing_group(value) else place[value] for value in values]
+    names = [*map(_group_text, place), MISSING]
     if len(set(names)) < len(names):  # 1 and "1" have the same str(), but not the same repr()
         names = [*map(repr, place), MISSING]
     return np.array(codes, dtype=np.intp), names
@@ -139,7 +149,7 @@ class GroupLevels(NamedTuple):
         first, codes = 0, []
         for column, names in zip(columns, self.names, strict=True):
             place = {name: first + number for number, name in enumerate(names.tolist())}
-            texts, inverse = _distinct_names(column)
+            texts, inverse = distinct_names(column)
             numbers = np.array([-1 if text is None else place.get(text, -1) for text in texts])
             codes.append(numbers[inverse])
             first += len(names)
@@ -148,11 +158,11 @@ class GroupLevels(NamedTuple):
 
 def _names_in_chunk(chunk: Any) -> list[tuple[set[str], ...]]:
     is_present = chunk.weight > 0
-    names = (_distinct_names(column[is_present])[0] for column in chunk.columns)
+    names = (distinct_names(column[is_present])[0] for column in chunk.columns)
     return [tuple({name for name in texts if name is not None} for texts in names)]
 
 
-def _distinct_names(column: AnyArray) -> tuple[list[str | None], IntArray]:
+def distinct_names(column: AnyArray) -> tuple[list[str | None], IntArray]:
     """Return the names of the distinct values of a column, and the position of each row's value.
 
     The name of a missing value is None.
@@ -160,21 +170,34 @@ def _distinct_names(column: AnyArray) -> tuple[list[str | None], IntArray]:
     if column.dtype.kind == "O":
         place: dict[Any, int] = {}
         inverse = [place.setdefault(value, len(place)) for value in column.tolist()]
-        return [_group_name(value) for value in place], np.array(inverse, dtype=np.intp)
-    values, codes = np.unique(
-        _dated(column) if column.dtype.kind == "M" else column, return_inverse=True
-    )
-    return [_group_name(value) for value in values.tolist()], codes
+        return [group_name(value) for value in place], np.array(inverse, dtype=np.intp)
+    values, codes = np.unique(column, return_inverse=True)
+    # tolist() would convert dates with nanoseconds to integers.
+    distinct = list(values) if column.dtype.kind == "M" else values.tolist()
+    return [group_name(value) for value in distinct], codes
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or value != value or value == "NaT"
+def group_name(value: Any) -> str | None:
+    """Return the name of a value, or None for a missing value.
+
+    2.0 and 2 have the same name. A date has the same name in all types, and its name contains the
+    time only if the time is not midnight.
+    """
+    return None if is_missing_group(value) else _group_text(value)
 
 
-def _group_name(value: Any) -> str | None:
-    """Return the name of a value, or None for a missing value. 2.0 and 2 have the same name."""
-    if _is_missing(value):
-        return None
+def is_missing_group(value: Any) -> bool:
+    """Return whether a value stands for a missing group."""
+    return is_missing(value) or (isinstance(value, str) and value == "NaT")
+
+
+def _group_text(value: Any) -> str:
     # A column of integers with missing values is a column of floats in pandas.
-    is_whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if is_whole else str(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, np.datetime64) and value.dtype > np.dtype("M8[D]"):
+        value = value.astype("M8[us]").item()
+    if isinstance(value, datetime):
+        is_midnight = value.time() == time.min and value.tzinfo is None
+        return (value.date() if is_midnight else value).isoformat()
+    return str(value)

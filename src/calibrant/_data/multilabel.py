@@ -19,6 +19,9 @@ from calibrant._validation import (
     check_scores,
     check_weight,
     column_names,
+    match_columns,
+    order_of,
+    warn_other_order,
 )
 from calibrant._validation.labels import is_one_hot
 
@@ -71,14 +74,28 @@ def as_multilabel_sample(
             f"Multilabel scores must be probabilities, but inputs is {inputs!r}. Pass the "
             "probability of each label, for example scipy.special.expit(logits)."
         )
-    labels = as_array(y)
+    warn_other_order(y, scores, sample_weight)
     names = column_names(scores) if classes is None else classes
+    labels, arranged = _in_order(y, names), _in_order(scores, names)
     options: dict[str, Any] = {"inputs": "proba", "sum_to_one": False}
-    table = check_scores(as_array(scores), **options)
+    table = check_scores(arranged, **options)
     check_same_length(y_true=labels, y_prob=table)
     weight = check_weight(sample_weight, len(labels))
     sample = MultilabelSample(table, labels.astype(np.int8), weight)
     return sample, check_classes(names, table.shape[1])
+
+
+def _in_order(table: Any, names: Any) -> AnyArray:
+    """Return a table with its columns in the order of the labels, if the columns have names."""
+    array, columns = as_array(table), column_names(table)
+    if columns is None or names is None:
+        return array
+    order = order_of(columns, names)
+    if order is not None:
+        return array[:, order]
+    # The columns of scores may have a prefix, such as p_red for the label red.
+    places = match_columns(list(names), columns)
+    return array if places is None else array[:, np.argsort(places)]
 
 
 def raise_multilabel() -> None:

@@ -30,7 +30,7 @@ def check_arguments(y: AnyArray, table: AnyArray) -> None:
     raise ValueError(f"{problem} Pass labels and scores of the same rows.")
 
 
-def warn_other_order(y_true: Any, *others: Any) -> None:
+def warn_other_order(y_true: Any, *others: Any, what: str = "labels, scores and weights") -> None:
     """Warn if pandas indexes contain the same rows in different orders."""
     index = _index_of(y_true)
     if index is None:
@@ -38,7 +38,7 @@ def warn_other_order(y_true: Any, *others: Any) -> None:
     for other in map(_index_of, others):
         if other is not None and _is_permuted(index, other):
             warn_data(
-                "The indexes of labels, scores and weights contain the same rows in different "
+                f"The indexes of {what} contain the same rows in different "
                 "orders. Rows were matched by position. Pass X.loc[y.index] to match rows by "
                 "index, or y.to_numpy() to match rows by position without this warning."
             )

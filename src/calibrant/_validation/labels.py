@@ -97,6 +97,11 @@ def _shape_hint(y: AnyArray, n_classes: int | None) -> str:
             "These rows are one-hot. Pass np.argmax(y, axis=1). If you pass classes, pass "
             "np.take(classes, np.argmax(y, axis=1)) instead."
         )
+    if y.ndim == 2 and y.dtype.kind in "buif" and np.isin(y, (0, 1)).all():
+        return (
+            "Rows have several labels (multilabel). Pass y[:, k] and scores[:, k] for a single "
+            "label. evaluate() accepts such labels if the scores have the same shape."
+        )
     return "These rows are not one-hot, so pass one label per row."
 
 
@@ -213,7 +218,7 @@ def _missing_rows(y: AnyArray) -> IntArray:
     if y.dtype.kind in "Mm":
         return np.flatnonzero(np.isnat(y))
     if y.dtype.kind == "O":
-        return np.flatnonzero(np.fromiter(map(_is_missing, y), dtype=bool, count=len(y)))
+        return np.flatnonzero(np.fromiter(map(is_missing, y), dtype=bool, count=len(y)))
     return np.empty(0, dtype=np.intp)
 
 
@@ -266,7 +271,7 @@ def missing_as_text(y: AnyArray) -> str | None:
 _MISSING_TEXT = ("nan", "NaT", "<NA>")
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     """Return whether a label is None, NaN, NaT or the NA value of pandas."""
     # Compare the pandas value NA by name, because NA has no truth value and pandas may not be
     # installed.

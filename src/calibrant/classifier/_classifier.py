@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, get_tags, indexable
@@ -23,7 +24,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant._crossfit.members import fit_on, proba_of, set_up
-from calibrant._data.folds import check_groups, held_out_rows, stratified_rows
+from calibrant._data.folds import check_groups, held_out_rows, row_indices, stratified_rows
 from calibrant._data.group_columns import as_columns
 from calibrant._kernels.blocks import READ_BLOCK, row_blocks
 from calibrant._kernels.simplex import log_of
@@ -273,6 +274,11 @@ class CalibratedClassifier(
     def _encode(self, y: AnyArray) -> tuple[IntArray, AnyArray]:
         """Return column codes and column labels, from a frozen estimator or from y."""
         if self._is_frozen:
+            if not hasattr(self.estimator, "classes_"):
+                raise NotFittedError(
+                    f"{self.estimator!r} is not fitted. Fit the inner classifier first, or pass it "
+                    "without FrozenEstimator."
+                )
             classes = np.asarray(self.estimator.classes_)
             return encode_labels(y, len(classes), classes)
         classes, codes = np.unique(y, return_inverse=True)
@@ -338,6 +344,8 @@ class CalibratedClassifier(
             params.pop("groups", None)
         if is_routed:
             return process_routing(self, "fit", **params)
+        if "by" in params and not self._has_group_calibrator:
+            self._check_takes_groups()
         if weight is not None and "sample_weight" not in signature(self.estimator.fit).parameters:
             params.pop("sample_weight")
             self._warn_unweighted()
@@ -347,6 +355,14 @@ class CalibratedClassifier(
         return Bunch(
             estimator=Bunch(fit=params), splitter=Bunch(split=groups), calibrator=Bunch(fit=by)
         )
+
+    def _check_takes_groups(self) -> None:
+        """Raise if neither the calibrator nor the estimator accepts the groups ``by``."""
+        if "by" not in signature(self.estimator.fit).parameters:
+            raise TypeError(
+                f"by= needs a GroupCalibration, but the calibrator is {self.calibrator!r}. Pass "
+                "CalibratedClassifier(estimator, GroupCalibration())."
+            )
 
     @property
     def _has_group_calibrator(self) -> bool:
@@ -414,7 +430,9 @@ class CalibratedClassifier(
         return list(tracked(parts, total=len(splits), description="Fits", progress=self.progress))
 
     def _check_splits(self, splits: list[Split]) -> list[Split]:
-        """Raise if a fold has too few rows for its own calibrator."""
+        """Raise if there are no folds, or a fold has too few rows for its own calibrator."""
+        if not splits:
+            raise ValueError("cv has no splits. Pass a number of folds, such as cv=5.")
         has_calibrators = self._has_pairs(len(splits)) and len(splits) > 1
         if has_calibrators and min(len(test) for _, test in splits) < 2:
             raise ValueError(
@@ -430,7 +448,9 @@ class CalibratedClassifier(
         if isinstance(self.cv, float):
             return held_out_rows(self.cv, data.codes, data.groups)
         splitter = check_cv(self.cv, data.y, classifier=True)
-        return iter(splitter.split(data.X, data.y, **params))
+        splits = splitter.split(data.X, data.y, **params)
+        n_samples = len(data.y)
+        return ((row_indices(a, n_samples), row_indices(b, n_samples)) for a, b in splits)
 
     def _fit_calibrators(self, data: TrainingData, parts: Sequence[ScoredRows]) -> None:
         """Fit one calibrator on the scores of each part."""

@@ -106,6 +106,8 @@ def check_classifier(estimator: Any) -> None:
     if isinstance(estimator, type):
         name = estimator.__name__
         raise TypeError(f"Expected a classifier, got the class {name}. Pass {name}().")
+    if not hasattr(estimator, "fit"):
+        raise TypeError(f"Expected a classifier, got {estimator!r}. Pass LogisticRegression().")
     # Estimators of other packages may have no tags, so they cannot be checked here.
     if hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
         raise TypeError(

@@ -172,7 +172,7 @@ def fit_file(
         calibrator.n_features_in_ = len(file.score_columns)
     save(calibrator, output, metadata=_describe_fit(file.path, name))
     note = calibrator._chunked_note() if rows is file else ""
-    notes = "\n".join(_fit_notes(file, rows is file, note))
+    notes = "\n".join([*_class_notes(calibrator), *_fit_notes(file, rows is file, note)])
     return FitResult(name, calibrator, before, after, notes, rows is file, note)
 
 
@@ -184,6 +184,17 @@ def _describe_fit(path: Path, method: str) -> dict[str, str]:
         "data": path.name,
         "data_sha256": digest_file(path),
     }
+
+
+def _class_notes(model: Any) -> Iterator[str]:
+    """Yield a note if all rows of a fit belong to one class."""
+    present = np.flatnonzero(model.class_weights_)
+    if len(present) == 1:
+        label = model.classes_.tolist()[present[0]]
+        yield (
+            f"All rows have the label {label!r}, so the calibrator cannot learn the probabilities "
+            "of other classes. Check the label column, or fit on rows of at least two classes."
+        )
 
 
 def _fit_notes(file: ScoreFile, chunked: bool, note: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant import export
 from calibrant._output.files import write_text
-from calibrant._validation import unknown_name
+from calibrant._validation import shortened, unknown_name
 from calibrant.cli._options import ExportArguments
 from calibrant.io import PREFIXES
 
@@ -19,7 +19,35 @@ def export_file(model: Any, options: ExportArguments, output: Path) -> None:
         raise ValueError(unknown_name("target", options.to, EXPORTS))
     if options.compose is not None and options.to != "onnx":
         raise ValueError(f"--compose requires --to onnx, got --to {options.to}. Remove --compose.")
-    EXPORTS[options.to](model, options, output)
+    EXPORTS[options.to](_select_group(model, options.group), options, output)
+
+
+def _select_group(model: Any, texts: list[str] | None) -> Any:
+    """Return the calibrator of the group that --group defines, or a model without groups."""
+    groups = {} if vars(model).get("group_") is not None else vars(model).get("groups_", {})
+    values = dict(_split_group(text) for text in texts or ())
+    if not groups:
+        if values:
+            raise ValueError("The model was fitted without --by. Remove --group.")
+        return model
+    if set(values) != set(groups):
+        needed = " ".join(f"--group {column}=VALUE" for column in groups)
+        raise ValueError(
+            f"The model was fitted with --by {' --by '.join(groups)}, and only one group can be "
+            f"exported. Pass {needed}."
+        )
+    for column, value in values.items():
+        if value not in groups[column]:
+            names = shortened(groups[column].tolist())
+            raise ValueError(f"Column {column!r} had no group {value!r}. Pass one of {names}.")
+    return model.for_group(values)
+
+
+def _split_group(text: str) -> tuple[str, str]:
+    column, sign, value = text.partition("=")
+    if not sign:
+        raise ValueError(f"--group must have the form COLUMN=VALUE, got {text!r}.")
+    return column, value
 
 
 def _export_onnx(model: Any, options: ExportArguments, output: Path) -> None:

@@ -428,6 +428,13 @@ class ExportArguments:
             metavar="NAMES", help="Columns of the table to copy to the result (SQL only)."
         ),
     ] = None
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="Export the calibrator of this group of a model from fit --by (repeatable).",
+        ),
+    ] = None
     compose: Annotated[
         Path | None,
         typer.Option(

@@ -37,13 +37,14 @@ def report_file(
     output: Path,
 ) -> Report:
     """Write a report about a file. Without a second file, the calibrator is cross-fitted."""
+    by = _group_columns(file, calibrator, options)
     arguments = [*file.options.arguments(), *options.arguments(), "-o", output.name]
     report = summarize(
         rows.labels,
         rows.scores,
         **{"calibrator" if options.model is None else "model": calibrator},
         calibration=training,
-        by=_group_columns(file, calibrator, options),
+        by=by,
         min_rows=options.min_rows,
         inputs=file.inputs,
         sample_weight=rows.weight,
@@ -56,7 +57,7 @@ def report_file(
     )
     report = replace(
         report,
-        code=with_loading(report.code, [*_loading(rows, file, options)]),
+        code=with_loading(report.code, [*_loading(rows, file, options, tuple(by or ()))]),
         data_sha256=digest_file(file.path),
     )
     render(report, output)
@@ -71,9 +72,15 @@ def _group_columns(file: ScoreFile, calibrator: Any, options: ReportArguments) -
 
 
 def _loading(
-    rows: ScoreFile | LoadedRows, file: ScoreFile, options: ReportArguments
+    rows: ScoreFile | LoadedRows,
+    file: ScoreFile,
+    options: ReportArguments,
+    names: tuple[str, ...] = (),
 ) -> Iterator[str]:
-    """Yield code that reads the files of a report, to be run in the folder of these files."""
+    """Yield code that reads the files of a report, to be run in the folder of these files.
+
+    ``names`` are the group columns.
+    """
     yield "# Run this code in the folder of the files."
     yield f"from calibrant.io import {'' if options.model is None else 'load, '}open_scores"
     yield ""
@@ -81,6 +88,9 @@ def _loading(
     # Scores in memory and scores in blocks have different folds.
     source = "file.scores, file.labels, file.weight" if rows is file else "file.load()"
     yield f"scores, labels, weight = {source}"
+    if names:
+        texts = (f"{spelled(name)}: file.reader.text_column({spelled(name)})" for name in names)
+        yield f"by = {{{', '.join(texts)}}}"
     if options.model is not None:
         yield f"model = load({spelled(options.model.name)})"
     if options.fit_on is not None:

@@ -185,12 +185,13 @@ def _interval(
         ends = _widened_ends(
             ends, error, losses, model_spread(as_metric(metric).name, proba), draw, level
         )
+    least = -np.inf if losses is None else 0.0  # losses of proper scores are not negative
     is_biased = abs(drawn.mean() - estimate) > _LARGE_BIAS * error
     note = _spread_note(losses, error)
     return Interval(
         quantity=metric_label(metric),
         estimate=estimate,
-        low=estimate + float(ends[0]),
+        low=max(estimate + float(ends[0]), least),
         high=estimate + float(ends[1]),
         level=level,
         standard_error=error,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant._data.group_columns import MISSING, distinct_names
 from calibrant._data.read import as_sample
 from calibrant._kernels.simplex import as_proba
 from calibrant._output.numbers import format_interval, format_number, format_percent
@@ -21,6 +22,11 @@ from calibrant._typing import (
 )
 from calibrant._validation import as_array, as_seed, check_count, check_same_length, column_names
 from calibrant.guarantees import clopper_pearson
+from calibrant.inference._results import check_level
+
+_LARGEST = float(np.finfo(np.float32).max)
+"""Larger numbers, such as infinity, are replaced by this number, because trees of scikit-learn read
+single precision."""
 
 _MOST_LEVELS = 50
 """Maximum number of categories of a column that can define groups, the most frequent first."""
@@ -39,11 +45,16 @@ class _Feature(NamedTuple):
 
 
 class _Condition(NamedTuple):
-    """The condition that a feature is larger than a threshold, or at most the threshold."""
+    """The condition that a feature is larger than a threshold, or at most the threshold.
+
+    An infinite threshold only separates missing numbers from other numbers.
+    """
 
     feature: _Feature
     is_larger: bool
     threshold: float
+    includes_missing: bool = False
+    """Whether rows without a number satisfy the condition."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +146,8 @@ def find_groups(
     y_prob : array-like of shape (n, K) or (n,)
         Predicted scores, of rows that the model was not trained on.
     X : data frame, dict of columns, or array of shape (n, n_features)
-        Features that may define groups. Columns that are not numbers are categories.
+        Features that may define groups. Columns that are not numbers are categories. Rows without a
+        number are in a group only if its name says so.
     max_depth : int, default 3
         Maximum number of conditions of a group.
     min_rows : int, default 50
@@ -182,6 +194,7 @@ def find_groups(
     """
     check_count(max_depth, "max_depth")
     check_count(min_rows, "min_rows")
+    check_level(level)
     score, outcome = _top_claims(y_true, y_prob, inputs, classes)
     features = _features(X)
     table = _encode(X, features)
@@ -214,7 +227,9 @@ def _top_claims(
 def _columns(X: Any) -> dict[str, AnyArray]:
     """Return the columns of a table by name."""
     if isinstance(X, Mapping):
-        return {str(name): as_array(column) for name, column in X.items()}
+        columns = {str(name): as_array(column) for name, column in X.items()}
+        check_same_length(**columns)
+        return columns
     names = column_names(X)
     if names is not None:
         return {str(name): as_array(X[name]) for name in names}
@@ -243,12 +258,12 @@ def _features(X: Any) -> tuple[_Feature, ...]:
 
 
 def _text(column: AnyArray) -> AnyArray:
-    values = ["missing" if v is None or v != v else str(v) for v in column.tolist()]
-    return np.array(values, dtype=object)
+    names, place = distinct_names(column)
+    return np.array([MISSING if name is None else name for name in names], dtype=object)[place]
 
 
 def _encode(X: Any, features: Sequence[_Feature]) -> FloatArray:
-    """Return numbers and indicators, (n, features). Medians replace missing numbers."""
+    """Return numbers and indicators, (n, features), with NaN for missing numbers."""
     columns = _columns(X)
     absent_columns = [feature.column for feature in features if feature.column not in columns]
     if absent_columns:
@@ -259,17 +274,10 @@ def _encode(X: Any, features: Sequence[_Feature]) -> FloatArray:
     for feature in features:
         column = columns[feature.column]
         if feature.value is None:
-            parts.append(_replace_missing(column.astype(float)))
+            parts.append(np.clip(column.astype(float), -_LARGEST, _LARGEST))
         else:
             parts.append((_text(column) == feature.value).astype(float))
     return np.column_stack(parts)
-
-
-def _replace_missing(numbers: FloatArray) -> FloatArray:
-    """Replace missing and infinite numbers by the median of the other numbers."""
-    is_known = np.isfinite(numbers)
-    middle = np.median(numbers[is_known]) if is_known.any() else 0.0
-    return np.where(is_known, numbers, middle)
 
 
 def _hold(
@@ -279,7 +287,8 @@ def _hold(
     holds = np.ones(len(table), dtype=bool)
     for number, condition in enumerate(conditions):
         column = table[:, number if features is None else features.index(condition.feature)]
-        holds &= (column > condition.threshold) == condition.is_larger
+        is_true = (column > condition.threshold) == condition.is_larger
+        holds &= np.where(np.isnan(column), condition.includes_missing, is_true)
     return holds
 
 
@@ -300,6 +309,7 @@ def _candidates(
     count, mean = tree.n_node_samples, tree.value[:, 0, 0]
     evidence = np.abs(mean) * np.sqrt(count / np.maximum(tree.impurity, np.finfo(float).tiny))
     paths = _paths(tree.children_left.tolist(), tree.children_right.tolist())
+    has_missing: BoolArray = np.asarray(np.isnan(table).any(axis=0))
     selected_paths: list[tuple[tuple[int, bool], ...]] = []
     for node in np.argsort(-evidence, kind="stable").tolist():
         path = paths[node]
@@ -310,7 +320,13 @@ def _candidates(
             continue
         selected_paths.append(path)
         yield tuple(
-            _Condition(features[tree.feature[at]], is_larger, float(tree.threshold[at]))
+            _Condition(
+                features[tree.feature[at]],
+                is_larger,
+                float(tree.threshold[at]),
+                bool(has_missing[tree.feature[at]])
+                and bool(tree.missing_go_to_left[at]) != is_larger,
+            )
             for at, is_larger in path
         )
 
@@ -364,17 +380,26 @@ def _describe(conditions: Sequence[_Condition]) -> str:
     }
     relevant = [c for c in conditions if c.is_larger or c.feature.column not in fixed_columns]
     for feature in dict.fromkeys(condition.feature for condition in relevant):
-        low = [c.threshold for c in conditions if c.feature == feature and c.is_larger]
-        high = [c.threshold for c in conditions if c.feature == feature and not c.is_larger]
+        same = [condition for condition in conditions if condition.feature == feature]
         if feature.value is not None:
-            parts.append(f"{feature.column} {'=' if low else 'is not'} {feature.value}")
+            is_equal = any(condition.is_larger for condition in same)
+            parts.append(f"{feature.column} {'=' if is_equal else 'is not'} {feature.value}")
         else:
-            parts.append(_describe_range(feature.column, low, high))
+            parts.append(_describe_number(feature.column, same))
     return " and ".join(parts)
 
 
-def _describe_range(column: str, low: Sequence[float], high: Sequence[float]) -> str:
-    """Describe the range of a column between the largest lower and the smallest upper bound."""
+def _describe_number(column: str, conditions: Sequence[_Condition]) -> str:
+    """Describe the conditions on a column of numbers as one interval."""
+    finite = [c for c in conditions if np.isfinite(c.threshold)]
+    includes_missing = all(condition.includes_missing for condition in conditions)
+    if not finite or any(c.is_larger and c not in finite for c in conditions):
+        return f"{column} is {'' if includes_missing else 'not '}missing"
+    low = [condition.threshold for condition in finite if condition.is_larger]
+    high = [condition.threshold for condition in finite if not condition.is_larger]
     if low and high:
-        return f"{max(low):.6g} < {column} <= {min(high):.6g}"
-    return f"{column} > {max(low):.6g}" if low else f"{column} <= {min(high):.6g}"
+        text = f"{max(low):.6g} < {column} <= {min(high):.6g}"
+    else:
+        sign, bound = (">", max(low)) if low else ("<=", min(high))
+        text = f"{column} {sign} {bound:.6g}"
+    return f"({text} or missing)" if includes_missing else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from collections.abc import Iterator
@@ -80,13 +81,17 @@ class CsvReader(TableReader):
 
     def _check_separator(self) -> None:
         with self.path.open("rb") as file:
-            head = file.read(_HEADER_BYTES).decode("utf-8", "replace").lstrip()
+            start = file.read(_HEADER_BYTES)
+        if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise ValueError(f"{self.path} is encoded as UTF-16. Save the file as UTF-8.")
+        head = start.decode("utf-8", "replace").lstrip()
         first = re.split(r"[\r\n]", head, maxsplit=1)[0]
         others = [sign for sign in ";\t|," if sign in first]
         if others and self._separator not in first:
+            shown = others[0].replace("\t", "\\t")  # a tab is not visible in a message
             raise ParameterError(
                 f"The first line of {{path}} does not contain {{current!r}}. Pass "
-                f"{{sep:{others[0]!r}}} for columns that are separated by {{other!r}}.",
+                f"{{sep:{shown!r}}} for columns that are separated by {{other!r}}.",
                 {"path": self.path, "current": self._separator, "other": others[0]},
             )
 
@@ -103,7 +108,7 @@ class CsvReader(TableReader):
         text += [name for name in columns.scores if self.kinds[name] == "text"]  # "95%"
         numbers = [*columns.scores, *([columns.weight] if columns.weight else [])]
         types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(text, pa.string())
-        if len(names) == len(self.schema.names):
+        if set(names) - set(columns.all_names()):  # columns that are copied, or define groups
             types = dict.fromkeys(self._padded, pa.string()) | types
         wanted = set(names)
         return {name: type_ for name, type_ in types.items() if name in wanted}

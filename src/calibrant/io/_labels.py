@@ -26,6 +26,8 @@ class LabelRule:
     keys: tuple[str, ...]
     classes: AnyArray
     note: str | None = None
+    has_one_column: bool = False
+    """Whether the file has one score column, which contains the scores of the second class."""
 
     def codes(self, labels: Any, start: int) -> IntArray:
         """Column codes of a block of labels that starts at row ``start`` of the file."""
@@ -35,7 +37,7 @@ class LabelRule:
             places = self._places_by_meaning(text)
         if places.null_count:
             row = int(np.flatnonzero(places.is_null().to_numpy(zero_copy_only=False))[0])
-            raise _unknown_label(text[row].as_py(), start + row, self.keys)
+            raise _unknown_label(text[row].as_py(), start + row, self)
         return places.to_numpy(zero_copy_only=False).astype(np.intp)
 
     def _places_of(self, text: Any) -> Any:
@@ -70,15 +72,22 @@ def meaning(label: str) -> str:
     return str(int(whole)) if len(whole) < 19 else text
 
 
-def _unknown_label(label: str | None, row: int, keys: Sequence[str]) -> ValueError:
+_COLUMN_ORDER = "Pass {classes} with the label of each column, in the order of the columns."
+_BINARY_ORDER = (
+    "The file has one score column, so pass {classes} with the negative label and then the "
+    "positive label."
+)
+
+
+def _unknown_label(label: str | None, row: int, rule: LabelRule) -> ValueError:
     if label is None or not label.strip():
         return ValueError(
             f"The label of row {row} is missing. Remove such rows, or add their labels."
         )
     return ParameterError(
-        "Label {label!r} in row {row} is not among the classes {keys}. Pass {classes} with the "
-        "label of each column, in the order of the columns.",
-        {"label": label, "row": row, "keys": shortened(keys)},
+        "Label {label!r} in row {row} is not among the classes {keys}. "
+        + (_BINARY_ORDER if rule.has_one_column else _COLUMN_ORDER),
+        {"label": label, "row": row, "keys": shortened(rule.keys)},
     )
 
 
@@ -88,6 +97,7 @@ def label_rule(
     """Return the rule that matches labels to the columns of a file or to the classes of a model."""
     names = options.classes if model is None else model.names
     rule = _match_names(reader, names or reader.names, is_given=names is not None)
+    rule = replace(rule, has_one_column=reader.n_features == 1)
     return rule if model is None else replace(rule, classes=model.classes)
 
 
@@ -136,7 +146,7 @@ def _number_rule(reader: FileReader, names: Sequence[str]) -> LabelRule:
     """
     labels = reader.distinct_labels()
     if reader.label_kind != "int" or not _are_whole(labels):
-        raise ParameterError(_UNMATCHED, _values_of(labels, names))
+        raise _unmatched(reader, labels, names)
     note = f"The labels are assumed to be column indices: 0 is {names[0]!r}."
     return LabelRule(tuple(map(str, range(len(names)))), class_values(names), note)
 
@@ -159,10 +169,13 @@ def _are_named(reader: FileReader, names: Sequence[str]) -> bool:
     return are_meant
 
 
-_UNMATCHED = (
-    "The labels are {labels}, but the score columns are {names}. Pass {classes} with the label of "
-    "each column, in the order of the columns."
-)
+def _unmatched(reader: FileReader, labels: Iterable[str], names: Sequence[str]) -> ValueError:
+    if reader.n_features == 1:
+        return ParameterError(
+            f"The labels are {{labels}}. {_BINARY_ORDER}", _values_of(labels, names)
+        )
+    template = f"The labels are {{labels}}, but the score columns are {{names}}. {_COLUMN_ORDER}"
+    return ParameterError(template, _values_of(labels, names))
 
 
 def _values_of(labels: Iterable[str], names: Sequence[str]) -> dict[str, object]:
@@ -185,7 +198,7 @@ def _text_rule(reader: FileReader, names: Sequence[str], *, is_given: bool) -> L
     labels = {label.strip() for label in reader.distinct_labels()}
     keys = match_labels(names, labels)
     if keys is None and not labels & set(names) and len(labels) == len(names):
-        raise ParameterError(_UNMATCHED, _values_of(labels, names))
+        raise _unmatched(reader, labels, names)
     return LabelRule(tuple(keys or names), class_values(keys or names))
 
 

@@ -173,7 +173,8 @@ def _named_errors(path: Path, names: list[str] | None = None) -> Iterator[None]:
         raise ValueError(f"{path} cannot be read: {text}") from None
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path} cannot be read, because it is not valid UTF-8 ({error})"
+            f"{path} cannot be read, because it is not valid UTF-8 ({error}). Save the file as "
+            "UTF-8."
         ) from None
 
 
@@ -202,6 +203,17 @@ def _as_integers(labels: Any) -> Any:
         ) from None
 
 
+def _group_text(values: Any) -> Any:
+    """Return groups as text. Dates are spelled as in `group_name`, whatever their type is."""
+    text = as_text(values)
+    if not pa.types.is_timestamp(values.type):
+        return text
+    import pyarrow.compute as pc  # imported late, because the import is slow
+
+    text = pc.replace_substring(pc.replace_substring_regex(text, r"\.0+$", ""), " ", "T")
+    return pc.replace_substring_regex(text, "T00:00:00$", "")
+
+
 def _kind(dtype: Any) -> str:
     if pa.types.is_floating(dtype) or pa.types.is_decimal(dtype) or pa.types.is_null(dtype):
         return "float"
@@ -217,6 +229,8 @@ def _kind(dtype: Any) -> str:
 
 class TableReader(FileReader):
     """Read a file of named columns. Subclasses read the schema and batches of their format."""
+
+    _decimal = "."
 
     def __init__(
         self, options: FileOptions, *, needs_label: bool, model: ModelScores | None
@@ -278,7 +292,7 @@ class TableReader(FileReader):
 
     def text_column(self, name: str) -> list[str | None]:
         batches = self._read_batches([name], WORK_MEMORY // 2)
-        return [value for batch in batches for value in as_text(batch.column(0)).to_pylist()]
+        return [value for batch in batches for value in _group_text(batch.column(0)).to_pylist()]
 
     def _block(self, batch: Any, start: int) -> FileBlock:
         columns = self.columns
@@ -306,10 +320,12 @@ class TableReader(FileReader):
 
     def _numbers(self, batch: Any, name: str) -> AnyArray:
         column = batch.column(name)
-        if self.kinds[name] == "text":
+        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if is_text or self.kinds[name] == "text":
             import pyarrow.compute as pc  # imported late, because the import is slow
 
             column = pc.utf8_rtrim(column.cast(pa.string()), "% ")
+            column = pc.replace_substring(column, self._decimal, ".")
         if not pa.types.is_floating(column.type):
             column = column.cast(pa.float64())
         return np.asarray(column.to_numpy(zero_copy_only=False))

@@ -143,14 +143,19 @@ def choose_columns(
     if label is None and needs_label:
         label = _guess_label(kinds)
     weight = _find_column(kinds, options.weight, "weight")
-    _check_numeric([weight] if weight else [], kinds)
+    _check_numeric([weight] if weight else [], kinds, "")
     others = [name for name in kinds if name not in (label, weight)]
     if options.inputs is None and has_top_scores(others):
         _reject_top_output(others if model is not None else ())
         return _top_columns(others, label, weight)
     scores, names, inputs = _choose_scores(others, kinds, options, model)
     # A column of scores with percent signs has the type string.
-    _check_numeric([] if options.percent else scores, kinds, is_score=True)
+    other = "," if options.decimal in (None, ".") else "."
+    hint = (
+        f" Pass {{percent:True}} for percentages such as 95%, or {{decimal:{other!r}}} for numbers "
+        f"such as 0{other}95."
+    )
+    _check_numeric([] if options.percent else scores, kinds, hint)
     _check_different(scores, names)
     was_guessed = options.inputs is None or (options.label is None and label is not None)
     return Columns(tuple(scores), tuple(names), inputs, label, weight, was_guessed)
@@ -214,10 +219,17 @@ def _guess_label(kinds: Kinds) -> str:
     for matches in (by_name, by_kind):
         if len(matches) == 1 and matches[0].strip().lower() not in NEVER_LABELS:
             return matches[0]
+    header = " Add a header line if the file has none." if any(map(_is_fraction, kinds)) else ""
     raise ParameterError(
-        "The label column is ambiguous. Pass {label:'NAME'} with one of {columns}.",
+        f"The label column is ambiguous. Pass {{label:'NAME'}} with one of {{columns}}.{header}",
         {"columns": shortened(list(kinds))},
     )
+
+
+def _is_fraction(name: str) -> bool:
+    """Return whether a column name is a number with a decimal point, such as 0.25."""
+    whole, point, fraction = name.strip().removeprefix("-").partition(".")
+    return bool(point) and whole.isdigit() and fraction.isdigit()
 
 
 def _match_pattern(columns: Sequence[str], pattern: str, inputs: str) -> _ScoreColumns:
@@ -253,6 +265,12 @@ def _guess_scores(columns: Sequence[str], kinds: Kinds) -> tuple[list[str], list
     floats = [name for name in columns if kinds[name] == "float"]
     if len(floats) > 1 and len(floats) == len(columns):
         return floats, [name.strip() for name in floats], "proba"
+    if len(floats) == 1:
+        raise ParameterError(
+            "Only column {name!r} contains fractions. Pass {proba:{name!r}} if these are "
+            "probabilities of the positive class, or {logits:{name!r}} if these are logits.",
+            {"name": floats[0]},
+        )
     raise ParameterError(
         "The score columns are ambiguous. Pass a pattern or a list, for example {proba:'p_*'} or "
         "{logits:'z_*'}. The columns are {columns}.",
@@ -388,13 +406,13 @@ def _check_different(scores: Sequence[str], names: Sequence[str]) -> None:
             )
 
 
-def _check_numeric(columns: Sequence[str], kinds: Kinds, *, is_score: bool = False) -> None:
+def _check_numeric(columns: Sequence[str], kinds: Kinds, hint: str) -> None:
+    """Raise for columns that do not contain numbers. ``hint`` is added for columns of text."""
     text = [name for name in columns if kinds[name] not in ("float", "int")]
     if text:
         content = {"other": "neither numbers nor text"}.get(kinds[text[0]], kinds[text[0]])
-        # A weight cannot be a percentage, so only scores get the hint.
-        hint = " Pass {percent:True} for percentages such as 95%." if is_score else ""
+        template = "Column {name!r} must contain numbers, but contains {content}."
         raise ParameterError(
-            f"Column {{name!r}} must contain numbers, but contains {{content}}.{hint}",
+            template + (hint if kinds[text[0]] == "text" else ""),
             {"name": text[0], "content": content},
         )

@@ -13,7 +13,7 @@ from calibrant._data.read import as_sample
 from calibrant._data.top_scores import TopScores
 from calibrant._kernels.simplex import EPS, as_proba
 from calibrant._typing import Inputs, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import warn_data
+from calibrant._validation import warn_data, warn_other_order
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._answers import warn_if_pair
 from calibrant.metrics._multilabel import MultilabelEvaluation, evaluate_labels
@@ -112,8 +112,9 @@ def evaluate(
     level : float, default 0.95
         Joint confidence level of the intervals of all groups in ``by``.
     min_rows : float, default 0
-        Minimum number of rows of a group. Smaller groups are not shown, for example because figures
-        of small groups are confidential.
+        Minimum number of rows of a group, or with weights of effective rows (Kish). Smaller groups
+        are not shown, for example because figures of small groups are confidential. If only one
+        group is omitted, its figures follow from the figures of all rows and of the other groups.
 
     Returns
     -------
@@ -146,6 +147,7 @@ def evaluate(
         _check_top_options(inputs, by, renormalize=renormalize)
         return evaluate_top(y_true, y_prob, n_bins, sample_weight, classes)
     warn_if_pair(y_true, y_prob, classes)
+    warn_other_order(y_true, by, what="labels and groups")
     columns = {} if by is None else as_columns(by)
     sample, names = as_sample(
         y_prob,

@@ -14,7 +14,7 @@ from calibrant._data.sample import ArraySample, Sample
 from calibrant._output.numbers import format_gap, format_number, format_p_value
 from calibrant._output.results import as_frame, html_table
 from calibrant._typing import AnyArray, Inputs, IntArray
-from calibrant._validation import check_same_length, shortened
+from calibrant._validation import check_number, check_same_length, is_missing, shortened
 from calibrant.guarantees import clopper_pearson
 from calibrant.metrics._accumulator import Evaluation, MetricAccumulator
 from calibrant.metrics._group_difference import (
@@ -198,7 +198,8 @@ class GroupedEvaluation:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per group."""
-        return as_frame(*(group.to_dict() for group in self.groups)).set_index("group")
+        frame = as_frame(*(group.to_dict() for group in self.groups))
+        return (frame if self.groups else frame.assign(group=[])).set_index("group")
 
     @property
     def header(self) -> list[str]:
@@ -247,10 +248,7 @@ class GroupedEvaluation:
 
     def note(self, *, with_test: bool = True) -> str:
         """Return an explanation of the table, and the names of groups that are too small."""
-        parts = [
-            f"The gap is {self.gap_title}. If rows are independent, the intervals hold jointly for "
-            f"all {len(self)} groups with probability {self.level:g}."
-        ]
+        parts = [f"The gap is {self.gap_title}. {self._interval_sentence()}"] if len(self) else []
         if with_test:
             parts += self._test_sentences()
         if self.suppressed:
@@ -269,6 +267,14 @@ class GroupedEvaluation:
                 "better)."
             )
         return sentences
+
+    def _interval_sentence(self) -> str:
+        if len(self) < 2:
+            return f"If rows are independent, each interval holds with probability {self.level:g}."
+        return (
+            f"If rows are independent, the intervals hold jointly for all {len(self)} groups with "
+            f"probability {self.level:g}."
+        )
 
     def difference_sentence(self) -> str:
         """Return the conclusion of the test for group differences, or an empty string."""
@@ -331,9 +337,10 @@ def evaluate_groups(
     """Evaluate each group of a sample in one pass. ``names`` are the names of the group columns.
 
     The KS error of chunked rows is not computed, because the KS error requires sorted scores.
-    Groups with fewer than ``min_rows`` rows are left out of the result, and listed as
+    Groups with fewer than ``min_rows`` effective rows are left out of the result, and listed as
     ``suppressed``.
     """
+    check_number(min_rows, "min_rows")
     for name, column in zip(names, sample.columns, strict=False):
         check_same_length(**{"y_true": sample.rows("by").y, f"by {name!r}": column})
     keep_top = sample.kept_rows(None)
@@ -345,7 +352,8 @@ def evaluate_groups(
     if rows is not None:
         codes = _group_codes(names, rows, tuple(accumulators))
         difference, evaluations = _compare(rows, codes, evaluations, inputs, alpha)
-    small = {group.name for group in evaluations if group.evaluation.n_samples < min_rows}
+    # Rounding removes the rounding errors of sums of equal weights.
+    small = {name for name, part in accumulators.items() if round(part.n_effective, 6) < min_rows}
     visible_groups = tuple(group for group in evaluations if group.name not in small)
     suppressed = tuple(group.name for group in evaluations if group.name in small)
     return GroupedEvaluation(names, visible_groups, overall, level, difference, suppressed)
@@ -406,7 +414,7 @@ def _sum_groups(
 
 def _value(value: Any) -> Any:
     """Return a value that can be a dictionary key: None for NaN and NaT, dates unchanged."""
-    if value is None or value != value:  # NaN and NaT
+    if is_missing(value):
         return None
     # item() of a date would lose its unit, such as months.
     is_date = isinstance(value, np.datetime64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import quote, unquote
@@ -61,7 +62,7 @@ class SetNotion(Notion):
     def __post_init__(self) -> None:
         sets = self.sets
         if isinstance(sets, Mapping):
-            sets = tuple((str(name), tuple(map(str, members))) for name, members in sets.items())
+            sets = tuple((str(name), _member_names(name, part)) for name, part in sets.items())
         if not sets or not all(members for _, members in sets):
             raise ValueError(
                 "Sets of classes must have names and members. For example, pass "
@@ -81,7 +82,15 @@ class SetNotion(Notion):
                 f"Invalid notion {name!r}. Pass a dict, as in "
                 'notion={"animal": ["cat", "dog"]}, or \'group-animal=cat+dog\'.'
             )
-        return cls({unquote(group): map(unquote, m.split("+")) for group, _, m in parts})
+        sets = [(unquote(group), map(unquote, m.split("+"))) for group, _, m in parts]
+        repeated = [
+            group for group, times in Counter(group for group, _ in sets).items() if times > 1
+        ]
+        if repeated:
+            raise ValueError(
+                f"The notion {name!r} defines the set {repeated[0]!r} twice. Pass each set once."
+            )
+        return cls(dict(sets))
 
     @property
     def name(self) -> str:
@@ -105,6 +114,16 @@ class SetNotion(Notion):
         raise ValueError(
             f"notion {self.name!r} needs the names of the classes. Pass classes=[...]."
         )
+
+
+def _member_names(name: Any, members: Any) -> tuple[str, ...]:
+    """Return the members of a set as text. The letters of a string are not members."""
+    if isinstance(members, str | Mapping) or not isinstance(members, Iterable):
+        raise TypeError(
+            f"The members of set {str(name)!r} must be a list of classes or names of sets, "
+            f"got {members!r}. For example, pass {{'pet': ['cat', 'dog']}}."
+        )
+    return tuple(map(str, members))
 
 
 def _quoted(name: str) -> str:

@@ -212,7 +212,8 @@ class MulticlassToBinary(Calibrator):
 
     @property
     def _takes_multilabel(self) -> bool:
-        return as_notion(self.notion).claims_are_labels and not self.normalize
+        # With one label, predict_proba would rescale the probabilities of the other labels.
+        return as_notion(self.notion).claims_are_rows and not self.normalize
 
     @property
     def _bound(self) -> Notion:

@@ -70,6 +70,18 @@ def advise(
     )
 
 
+def advise_on_one_class(name: str) -> tuple[str, str]:
+    """Return the recommendation and its rating if all rows belong to one class.
+
+    The log-loss is then lowest for a calibrator that always predicts this class.
+    """
+    return (
+        f"No recommendation is possible, because all rows belong to class {name}. Evaluate rows of "
+        "at least two classes.",
+        "bad",
+    )
+
+
 def shows_error(tests: Sequence[CheckRow]) -> bool:
     """Return whether any test of the original probabilities is significant."""
     return _rejects([test.p_before for test in tests])

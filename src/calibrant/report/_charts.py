@@ -106,6 +106,9 @@ def class_rows(
         tables[notion].claim_errors for notion in ("class-wise", "top-label") for tables in both
     ]
     columns = [np.round(error, 6).tolist() for error in errors]
+    for column, tables in zip(columns[2:], both, strict=True):
+        for k in np.flatnonzero(tables["top-label"].claim_weight == 0):
+            column[k] = None  # a class that is never predicted has no top-label error
     return tuple(
         ClassRow(k, name, _whole(rows[k]), _whole(predicted[k]), *(column[k] for column in columns))
         for k, name in enumerate(names)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from calibrant._validation import printable
+from calibrant.base import Calibrator
 from calibrant.report._request import Request
 
 _COMMAND = "# Command of this report:"
 
-_DEFAULTS = {"cv": 5, "n_bins": 15, "n_resamples": 1000}
+_DEFAULTS = {"cv": 5, "n_bins": 15, "n_resamples": 1000, "min_rows": 0}
 """Defaults of `calibrant.report.summarize`, which the code does not repeat."""
 
 
@@ -50,6 +51,8 @@ def _variable_comment(request: Request, *, is_held_out: bool, is_weighted: bool)
     yield f"# scores: {kind[request.inputs]} of shape (n_rows, n_classes); labels: true labels"
     if is_weighted:
         yield "# weight: sample weights of shape (n_rows,)"
+    if request.has_groups:
+        yield "# by: dict or data frame with the group columns of the rows"
     if request.is_fitted:
         yield "# model: the fitted calibrator"
     elif is_held_out:
@@ -60,7 +63,8 @@ def _variable_comment(request: Request, *, is_held_out: bool, is_weighted: bool)
 def _imports(request: Request) -> Iterator[str]:
     yield "import calibrant"
     if not request.is_fitted:
-        yield f"from calibrant import {_class_names(request.calibrator)}"
+        names = _class_names(request.calibrator)
+        yield from [f"from calibrant import {names}"] if names else []
     yield "from calibrant.report import summarize"
 
 
@@ -88,6 +92,8 @@ def _options(request: Request, *, is_held_out: bool, is_weighted: bool) -> Itera
         yield f'inputs="{request.inputs}"'
     if is_weighted:
         yield "sample_weight=weight"
+    if request.has_groups:
+        yield "by=by"
     if request.classes is not None:
         yield "classes=classes"
     for name, default in _DEFAULTS.items():
@@ -104,11 +110,13 @@ def _final_fit(request: Request, is_held_out: bool, is_weighted: bool) -> Iterat
     rows = "fit_scores, fit_labels" if is_held_out else "scores, labels"
     has_weights = request.has_fit_weights if is_held_out else is_weighted
     weight = f", sample_weight={'fit_weight' if is_held_out else 'weight'}" if has_weights else ""
+    uses_groups = request.has_groups and getattr(request.calibrator, "_uses_columns", False)
+    by = ", by=by" if uses_groups and not is_held_out else ""
     yield ""
     yield "# Fit the calibrator for new data."
     if request.classes is not None:
         yield "calibrator.set_params(classes=classes)"
-    yield f"model = calibrator.fit({rows}{weight})"
+    yield f"model = calibrator.fit({rows}{weight}{by})"
     yield 'calibrant.save(model, "model.json")'
 
 
@@ -121,7 +129,16 @@ def spelled(value: Any) -> str:
 
 
 def _class_names(calibrator: Any) -> str:
-    """Return the classes that the code imports: the calibrator and its inner calibrator."""
-    inner = calibrator.get_params(deep=False).get("calibrator")
-    parts = [calibrator] if inner is None else [calibrator, inner]
-    return ", ".join(sorted(type(part).__name__ for part in parts))
+    """Return the classes that the code imports: the calibrator and its inner calibrators."""
+    return ", ".join(sorted({type(part).__name__ for part in _calibrators_in(calibrator)}))
+
+
+def _calibrators_in(value: Any) -> Iterator[Any]:
+    """Yield a calibrator and the calibrators among its parameters, which may be lists or dicts."""
+    if isinstance(value, Calibrator):
+        yield value
+        value = value.get_params(deep=False)
+    parts = value.values() if isinstance(value, Mapping) else value
+    if isinstance(parts, Iterable) and not isinstance(parts, str | np.ndarray):
+        for part in parts:
+            yield from _calibrators_in(part)

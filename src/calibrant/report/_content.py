@@ -100,7 +100,10 @@ class KsGraph:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """Rows of a class, rows predicted as this class, and ECEs before and after calibration."""
+    """Rows of a class, rows predicted as this class, and ECEs before and after calibration.
+
+    The top-label ECE is None if the class is never predicted.
+    """
 
     column: int
     name: str
@@ -108,8 +111,8 @@ class ClassRow:
     predicted: float
     class_before: float
     class_after: float
-    top_before: float
-    top_after: float
+    top_before: float | None
+    top_after: float | None
 
 
 METRIC_COLUMNS = ("Measure", "Before", "After", "Note")

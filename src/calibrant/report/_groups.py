@@ -14,6 +14,9 @@ from calibrant.report._content import Curve, Estimate, GroupCharts, GroupNote
 
 HEADER = ("Group", "Rows", "Accuracy", "Gap before", "Gap after", "Finding after")
 
+_BINARY_AXIS = "mean probability minus frequency"
+"""Label of the axis of gaps with two classes. The full definition would not fit on a phone."""
+
 _LEVEL = 0.95
 _CURVE_BINS = 8
 """Number of bins of the small reliability diagrams, which have few rows."""
@@ -39,7 +42,7 @@ def group_note(
         HEADER,
         tuple(_cells(*both) for both in groups),
         f"{_finding(*pair)} {pair[1].note(with_test=False)}".lstrip(),
-        pair[1].gap_title,
+        _BINARY_AXIS if pair[1].overall.is_binary else pair[1].gap_title,
         tuple(
             GroupCharts(
                 first.name,

@@ -24,7 +24,7 @@ _GUARANTEE = (
 )
 
 
-def how_sentences(case: Case, original: Sample) -> tuple[str, ...]:
+def how_sentences(case: Case, original: Sample, *, has_guarantee: bool) -> tuple[str, ...]:
     """Describe how a report was computed.
 
     ``original`` is the sample with the weights that the user passed.
@@ -42,7 +42,7 @@ def how_sentences(case: Case, original: Sample) -> tuple[str, ...]:
         "" if case.fits.is_held_out else _HEURISTIC,
         "The calibration part of the log-loss is the reduction by a cross-fitted calibrator "
         "(structured scaling). Refinement is the remaining log-loss.",
-        "" if request.is_fitted else _GUARANTEE,
+        _GUARANTEE if has_guarantee else "",
         _how_to_write(case.fits.model),
         *weight_sentences(original),
         case.fits.chunked_note,

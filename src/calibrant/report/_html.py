@@ -200,6 +200,8 @@ def _guarantee(report: Report) -> Markup:
 
 def _groups(note: GroupNote) -> Markup:
     """Table and charts of groups."""
+    if not note.charts:  # all groups are too small to be shown
+        return joined([tag("h3", note.caption), tag("p", note.text)])
     curves = (
         tag("figure", chart, tag("figcaption", name)) for name, chart in curve_svgs(note.charts)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from calibrant._crossfit.members import set_up
-from calibrant._typing import LabelsLike
+from calibrant._typing import AnyArray, LabelsLike
 from calibrant._validation import check_fitted
 from calibrant.selection import AutoCalibration
 
@@ -27,14 +27,16 @@ class Request(NamedTuple):
     """Whether the calibrator is already fitted and only evaluated."""
     min_rows: float = 0
     """Groups with fewer rows are not shown."""
+    has_groups: bool = False
+    """Whether groups are evaluated separately."""
     has_fit_weights: bool = False
     """Whether the separate rows to fit on have weights."""
 
-    def set_up(self, n_classes: int) -> Request:
-        """Return the options with the calibrator set up for these scores."""
+    def set_up(self, labels: AnyArray) -> Request:
+        """Return the options with the calibrator set up for scores with these column labels."""
         if self.is_fitted:
             return self
-        return self._replace(calibrator=set_up(self.calibrator, self.inputs, n_classes))
+        return self._replace(calibrator=set_up(self.calibrator, self.inputs, len(labels), labels))
 
 
 def choose_calibrator(calibrator: Any, method: str | None) -> tuple[Any, str]:

@@ -56,7 +56,7 @@ class ReportRows(NamedTuple):
         if folds.plan.n_folds < 2:
             raise ValueError(
                 "A report needs at least two rows with positive weight, one row to fit and one row "
-                "to evaluate. Pass more rows, or pass calibration=(scores, labels)."
+                "to evaluate. Pass more rows."
             )
         return folds
 

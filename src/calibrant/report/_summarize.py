@@ -19,7 +19,7 @@ from calibrant._output.clock import current_time
 from calibrant._output.progress import next_step
 from calibrant._typing import AnyArray, LabelsLike, Rng, ScoresLike, WeightsLike
 from calibrant._validation import as_seed, one_seed
-from calibrant.report._advice import advise, shows_error
+from calibrant.report._advice import advise, advise_on_one_class, shows_error
 from calibrant.report._case import Case, rows_to_test
 from calibrant.report._checks import check_rows, decompose, detectable, possible_error
 from calibrant.report._code import code_lines
@@ -111,7 +111,8 @@ def summarize(
         Groups to evaluate separately, as in ``evaluate(..., by=...)``. A `GroupCalibration` is
         fitted with these groups.
     min_rows : float
-        Minimum number of rows per group. Smaller groups are not shown.
+        Minimum number of rows per group, as in ``evaluate(..., min_rows=...)``. Smaller groups are
+        not shown.
     rng : int, Generator or None
         Seed for folds, draws and resamples. None means 0, so reports are reproducible.
 
@@ -149,6 +150,7 @@ def summarize(
     request = request._replace(
         is_fitted=model is not None,
         min_rows=min_rows,
+        has_groups=by is not None,
         has_fit_weights=calibration is not None and any(w is not None for w in calibration[2:]),
     )
     groups = {} if by is None else order_columns(as_columns(by), model)
@@ -172,7 +174,7 @@ def _summarize(
     """Compute the report of rows. If ``training`` is None, the calibrator is cross-fitted."""
     rows = original.effective()
     training = None if training is None else training.effective()
-    request = request.set_up(rows.sample.n_columns)
+    request = request.set_up(labels)
     fits = fit_rows(rows, training, request)
     predicted = rows.sample.rescored(fits.predictor.predict)
     names = tuple(str(label) for label in np.asarray(labels).tolist())
@@ -218,7 +220,7 @@ def _compose(
         guarantee=guarantee,
         map=describe(case.fits.model, names),
         warnings=_warnings(case),
-        how=how_sentences(case, original.sample),
+        how=how_sentences(case, original.sample, has_guarantee=guarantee is not None),
         code=code_lines(
             request, is_held_out=case.fits.is_held_out, is_weighted=has_weights(original.sample)
         ),
@@ -265,6 +267,9 @@ def _conclude(case: Case, tests: Sequence[CheckRow], floor: DetectableNote) -> d
     action, advice = advise(
         findings.n_samples, gain, tests, method, possible=possible.worst, has_rest=has_rest
     )
+    present = np.flatnonzero(case.rows.sample.class_weights)
+    if len(present) == 1:
+        action, advice = advise_on_one_class(case.names[present[0]])
     return {"action": action, "advice": advice, "verdict": text, "conclusion": effect}
 
 

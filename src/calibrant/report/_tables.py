@@ -253,8 +253,8 @@ def _bound_cells(name: str, value: float, count: float, low: float, high: float)
 
 
 def plain_table(content: Any) -> Markup:
-    """Return a table of groups or of fitted parameters, with its title."""
-    rows = [list(map(_cell, row)) for row in content.rows]
+    """Return a table of groups, with its title."""
+    rows = [[head(first), *map(_text_cell, texts)] for first, *texts in content.rows]
     return joined(
         [
             tag("h3", content.caption),
@@ -275,6 +275,12 @@ def parameter_table(content: Any) -> Markup:
     kind = "heat" if is_matrix else None
     content_table = table(content.caption, content.header, rows, kind=kind)
     return folded(content.caption, scrolled(content_table, tall=True))
+
+
+def _text_cell(text: str) -> Markup:
+    """Return a cell with formatted numbers, by the first of which the column is sorted."""
+    start = text.partition(" ")[0].replace(",", "")
+    return tag("td", text, class_="number", data_value=start)
 
 
 def _cell(value: Any, most: float = 0.0) -> Markup:

@@ -224,6 +224,11 @@ class AutoCalibration(Calibrator):
     def _check_parameters(self, n_classes: int) -> None:
         if self.time_budget is not None:
             check_number(self.time_budget, "time_budget")
+            if self.time_budget < 0:
+                raise ValueError(
+                    f"time_budget must not be negative, got {self.time_budget!r}. Pass None for no "
+                    "limit."
+                )
 
     def _check_sample(self, sample: Sample) -> None:
         if self.candidates is not None:
@@ -236,7 +241,7 @@ class AutoCalibration(Calibrator):
             else named_candidates(self.candidates)
         )
         members = {
-            name: set_up(member, self.inputs, sample.n_columns)
+            name: set_up(member, self.inputs, sample.n_columns, self.classes_)
             for name, member in {"identity": Identity(), **candidates}.items()
         }
         is_large = sample.shape[0] * sample.n_columns >= _MANY_SCORES
@@ -355,7 +360,8 @@ class AutoCalibration(Calibrator):
         share = dict(zip(self.names_, self.weights_.tolist(), strict=True))
         identity, uniform = share.pop("identity"), share.pop("uniform")
         if identity > _ALONE:
-            summary = f"The scores are unchanged, because no candidate is better: {gain.numbers}."
+            reason = "is better" if len(self.names_) > _N_ALWAYS else "was fitted"
+            summary = f"The scores are unchanged, because no candidate {reason}: {gain.numbers}."
         else:
             summary = f"{gain.sentence()} {_describe_ensemble(share, identity, uniform)}"
         late = ""
@@ -381,6 +387,9 @@ def _describe_ensemble(share: Mapping[str, float], identity: float, uniform: flo
     parts += [f"{uniform:.0%} uniform probabilities"] if uniform >= _VISIBLE else []
     return f"The result is a weighted average: {', '.join(parts)}."
 
+
+_N_ALWAYS = 2
+"""Number of members without candidates, which are the identity and the uniform forecast."""
 
 _ALONE = 0.99
 """Weight of the identity above which the summary does not list other members."""

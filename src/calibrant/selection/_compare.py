@@ -164,8 +164,8 @@ def compare(
     names = None if by is None else name_groups(by)
     samples = _as_samples(y_true, scores, sample_weight, groups, inputs, classes, names)
     runs = {
-        name: _Run(sample, _plan(cv, sample, seed, name), chosen, table_metrics, inputs)
-        for name, sample in samples.items()
+        name: _Run(sample, labels, _plan(cv, sample, seed, name), chosen, table_metrics, inputs)
+        for name, (sample, labels) in samples.items()
     }
     results = _evaluate_runs(runs, chosen, n_jobs, progress=progress)
     whole = {name: result[ALL_ROWS] for name, result in results.items()}
@@ -219,6 +219,7 @@ class _Run:
     """A comparison on one data set."""
 
     sample: Sample
+    classes: AnyArray
     plan: FoldPlan
     methods: Mapping[str, Any]
     metrics: Mapping[str, Metric]
@@ -234,7 +235,7 @@ class _Run:
 
     def fit(self, method: str, fold: int) -> Any:
         """Fit a method on the training rows of a fold."""
-        adapted = set_up(self.methods[method], self.inputs, self.sample.n_columns)
+        adapted = set_up(self.methods[method], self.inputs, self.sample.n_columns, self.classes)
         return fit_clone(adapted, self.plan.train(fold), self.inputs)
 
     def evaluate(self, fitted: Mapping[tuple[str, int], Any]) -> dict[str, Result]:
@@ -315,7 +316,8 @@ def _as_samples(
     inputs: str,
     classes: Any,
     names: AnyArray | None,
-) -> dict[str, Sample]:
+) -> dict[str, tuple[Sample, AnyArray]]:
+    """Return the sample and the labels of the columns of each data set."""
     if names is not None and isinstance(scores, Mapping):
         raise ValueError(
             "by= is only allowed with one data set, but scores is a dict of several data sets. "
@@ -341,15 +343,15 @@ def _as_samples(
             classes=classes,
             inputs=inputs,
             columns=() if names is None else (names,),
-        )[0].countable()
+        )
         for name, table in scores.items()
     }
-    if names is not None and samples["data"].n_rows not in (None, len(names)):
+    n_rows = samples["data"][0].n_rows if names is not None else None
+    if names is not None and n_rows not in (None, len(names)):
         raise ValueError(
-            f"by has {len(names)} rows, but there are {samples['data'].n_rows} labels. Pass one "
-            "group per row."
+            f"by has {len(names)} rows, but there are {n_rows} labels. Pass one group per row."
         )
-    return samples
+    return {name: (sample.countable(), labels) for name, (sample, labels) in samples.items()}
 
 
 def _per_set(values: Any, scores: Any, name: str) -> Mapping[str, Any]:

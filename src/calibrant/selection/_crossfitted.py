@@ -106,7 +106,7 @@ class CrossFitted(Calibrator):
 
     def _fit(self, sample: Sample) -> None:
         calibrator = as_calibrator(self.calibrator)
-        member = set_up(calibrator, self.inputs, sample.n_columns, self.classes)
+        member = set_up(calibrator, self.inputs, sample.n_columns, self.classes_)
         plan = plan_folds(self.cv, sample, self.random_state)
         # A single row has no folds, so the calibrator is fitted to it directly.
         self.calibrators_ = fit_folds(member, plan, self.inputs) or [

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant._crossfit.members import fit_clone, fit_folds, proba_of, set_up
 from calibrant._data.fold_plan import FoldPlan, plan_folds
-from calibrant._data.group_columns import GroupLevels, as_columns
+from calibrant._data.group_columns import GroupLevels, as_columns, group_name
 from calibrant._data.read import as_chunked
 from calibrant._data.sample import ArraySample, Sample
 from calibrant._kernels.simplex import (
@@ -24,7 +24,14 @@ from calibrant._kernels.simplex import (
 )
 from calibrant._optim.group_effects import effect_logits
 from calibrant._typing import AnyArray, FloatArray, IntArray, LabelsLike, ScoresLike, WeightsLike
-from calibrant._validation import as_array, check_fitted, check_number, check_same_length, shortened
+from calibrant._validation import (
+    as_array,
+    check_fitted,
+    check_number,
+    check_same_length,
+    shortened,
+    warn_other_order,
+)
 from calibrant.base import Calibrator, Citation, _frames
 from calibrant.base.fitted import FittedValue
 from calibrant.base.new_scores import check_new_scores
@@ -255,6 +262,7 @@ class GroupCalibration(Calibrator):
         -------
         self
         """
+        warn_other_order(y, by, what="labels and groups")
         columns = {} if by is None else as_columns(by)
         values = tuple(columns.values())
         self._fit_rows(X, y, sample_weight, groups, values, verbose=verbose)
@@ -271,7 +279,8 @@ class GroupCalibration(Calibrator):
         if rows is not None:
             for column in sample.columns:
                 check_same_length(y=rows.y, by=column)
-        member = set_up(self._pooled_calibrator(), self.inputs, sample.n_columns)
+        classes = self.classes_
+        member = set_up(self._pooled_calibrator(), self.inputs, sample.n_columns, classes)
         if self.calibrator is None:
             member.set_params(random_state=self.random_state)
         is_large = sample.shape[0] * sample.n_columns >= _MANY_SCORES
@@ -380,6 +389,12 @@ class GroupCalibration(Calibrator):
         """
         check_fitted(self)
         values = by if isinstance(by, Mapping) else dict.fromkeys(self.by_[: by is not None], by)
+        is_empty = by is None or (isinstance(by, Mapping) and not by)
+        if not self.by_ and not is_empty:
+            raise ValueError(
+                "This calibrator was fitted without by=, so it has no groups. Call "
+                "predict_proba(X) without for_group."
+            )
         unknown = [name for name in values if name not in self.by_]
         if unknown or (by is not None and not isinstance(by, Mapping) and len(self.by_) != 1):
             raise ValueError(
@@ -387,7 +402,8 @@ class GroupCalibration(Calibrator):
                 f"example, pass by={{{self.by_[0]!r}: value}}."
             )
         selected = copy(self)
-        selected.group_ = {name: str(value) for name, value in values.items()}
+        names = {name: group_name(value) for name, value in values.items()}
+        selected.group_ = {name: text for name, text in names.items() if text is not None}
         return selected
 
     def predict_proba(self, X: ScoresLike, *, by: Any = None) -> Any:
@@ -513,7 +529,7 @@ class GroupCalibration(Calibrator):
         return self if self.group_ is not None else self.for_group(self._first_groups())
 
     def _first_groups(self) -> dict[str, str]:
-        return {name: str(names[0]) for name, names in self.groups_.items()}
+        return {name: str(names[0]) for name, names in self.groups_.items() if len(names)}
 
     def _chunked_note(self) -> str:
         note = self.pooled_._chunked_note() if isinstance(self.pooled_, Calibrator) else ""

@@ -187,8 +187,9 @@ def by_name(calibrators: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     Repeated names get numbers, starting with 1.
     """
     if isinstance(calibrators, Mapping):
-        return {name: as_calibrator(entry) for name, entry in calibrators.items()}
-    listed = [calibrators] if isinstance(calibrators, str) else list(calibrators)
+        return {str(name): as_calibrator(entry) for name, entry in calibrators.items()}
+    is_one = isinstance(calibrators, str) or not isinstance(calibrators, Iterable)
+    listed = [calibrators] if is_one else list(calibrators)
     kinds = [entry if isinstance(entry, str) else type(entry).__name__ for entry in listed]
     names = [
         f"{kind}-{kinds[: i + 1].count(kind)}" if kinds.count(kind) > 1 else kind
