@@ -238,7 +238,8 @@ class TableReader(FileReader):
         self.path = options.path
         with _named_errors(self.path):
             self.schema = self._read_schema()
-        self._raise_if_repeated()
+            names = self.schema.names  # decodes the names
+        self._raise_if_repeated(names)
         self.kinds = {field.name: _kind(field.type) for field in self.schema}
         self.columns = choose_columns(self.kinds, options, needs_label=needs_label, model=model)
         self.inputs, self.top_labels = self.columns.inputs, self.columns.top_labels
@@ -246,8 +247,8 @@ class TableReader(FileReader):
         self.label_kind = self._label_kind()
         self.note = self.columns.summary() if self.columns.was_guessed else None
 
-    def _raise_if_repeated(self) -> None:
-        repeated = [name for name, times in Counter(self.schema.names).items() if times > 1]
+    def _raise_if_repeated(self, names: list[str]) -> None:
+        repeated = [name for name, times in Counter(names).items() if times > 1]
         if repeated:
             raise ValueError(
                 f"{self.path} has several columns {min(repeated)!r}. Rename or remove duplicate "
