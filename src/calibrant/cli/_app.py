@@ -50,8 +50,8 @@ from calibrant.cli._options import (
     TableToWrite,
     TopFileArguments,
     WeightedFileArguments,
-    register_command,
 )
+from calibrant.cli._register import register_command
 
 app = typer.Typer(
     help=(

@@ -15,7 +15,8 @@ from calibrant._output.files import check_writable, write_text
 from calibrant._output.numbers import format_number
 from calibrant.cli import drop_output, flush_output, report_error
 from calibrant.cli._existing import check_other_file, check_replaceable
-from calibrant.cli._options import Printing, WeightedFileArguments, register_command
+from calibrant.cli._options import Printing, WeightedFileArguments
+from calibrant.cli._register import register_command
 
 if TYPE_CHECKING:  # --help does not need these classes, so commands import them later
     from calibrant.cli._output import Output
