@@ -138,7 +138,7 @@ def test_bad_costs_are_rejected(tmp_path, text, message):
         (["model.json", "--sets", "0", "--calibration", "labeled.csv"], "coverage must be a num"),
         (
             ["model.json", "--risk", "0.1", "--calibration", "labeled.csv", "--abstain", "1"],
-            "--abstain is the cost of an abstention and requires --cost",
+            "--abstain requires --cost. Remove --abstain",
         ),
         (
             ["model.json", "--cost", "costs.csv", "--calibration", "labeled.csv"],

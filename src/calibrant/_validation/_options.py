@@ -191,7 +191,7 @@ def _check_counts(n_options: Any, n_rows: int, n_columns: int) -> IntArray:
     if wrong.size:
         raise ValueError(
             f"n_options[{wrong[0]}] is {counts[wrong[0]]}, but must be between 1 and {n_columns}, "
-            "the number of columns."
+            "the number of columns. Pass the number of options of each row."
         )
     return counts.astype(np.intp)
 

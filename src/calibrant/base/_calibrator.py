@@ -414,7 +414,7 @@ def _check_single_label(calibrator: Calibrator) -> None:
     if calibrator.is_multilabel_:
         raise ValueError(
             "predict returns one label per row, but this calibrator was fitted with several "
-            "labels per row. Use predict_proba(X) >= 0.5, with a threshold per label."
+            "labels per row. Use predict_proba(X) >= 0.5, or another threshold per label."
         )
 
 

@@ -46,7 +46,7 @@ class FittedValue:
     def check(self, value: Any, sizes: dict[str, int]) -> str | None:
         """Describe what is wrong with a value, or return None.
 
-        The method stores the numbers of new letters in ``sizes``.
+        The method adds the axis lengths of new letters to ``sizes``.
         """
         kind = np.asarray(value).dtype.kind if _is_number(value) else "O"
         if kind not in "fiu":

@@ -230,7 +230,7 @@ class HistogramBinning(BaseBinaryCalibrator):
             self._fit_ordered(*ordered_pairs(claim.score, claim.outcome))
 
     def _rows_of_values(self, claim: Claim, total: FloatArray) -> FloatArray:
-        """Return the number of rows of each distinct score, of which ``total`` are the weights."""
+        """Return the number of rows per distinct score. ``total`` contains the weight per score."""
         if claim.ends is None:
             return _row_counts(claim.score, claim.weight) if self.counts_rows else total
         if claim.cell_rows is None:

@@ -112,7 +112,7 @@ def make_decision(
             )
         return _by_cost(model, options)
     if options.abstain is not None:
-        raise ValueError("--abstain is the cost of an abstention and requires --cost. Remove it.")
+        raise ValueError("--abstain requires --cost. Remove --abstain, or add --cost costs.csv.")
     return _by_proof(model, path, data, options, output)
 
 

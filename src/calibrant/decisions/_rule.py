@@ -364,7 +364,7 @@ class DecisionClassifier(SavedDecision, ClassifierMixin, MetaEstimatorMixin, Bas
 
     def _check_loaded(self) -> None:
         if not isinstance(self.estimator, Calibrator):
-            raise ValueError("it needs a calibrator")
+            raise ValueError("the decision rule needs a calibrator")
         if self.classes_.tolist() != np.asarray(self.estimator.classes_).tolist():
             raise ValueError("its classes differ from the classes of its calibrator")
         self._use(self.estimator)

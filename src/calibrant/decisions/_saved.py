@@ -98,7 +98,7 @@ class SavedModel(SavedDecision):
     def _check_together(self, fitted: Mapping[str, Any]) -> None:
         calibrator, certificate = fitted.get("estimator_"), fitted.get("certificate_")
         if not isinstance(calibrator, Calibrator) or not isinstance(certificate, Certificate):
-            raise ValueError("it needs a calibrator and a certificate")
+            raise ValueError("the decision needs a calibrator and a certificate")
         if np.asarray(calibrator.classes_).tolist() != fitted["classes_"].tolist():
             raise ValueError("its classes differ from the classes of its calibrator")
 

@@ -108,7 +108,7 @@ def _raise_if_same_rows(calibrator: Calibrator, X: Any, y: Any) -> None:
 def _has_summary(
     calibrator: Calibrator, training: TrainingSummary, scores: FloatArray, y: Any
 ) -> bool:
-    """Return whether rows have the same number, class frequencies and log-loss as those of a fit.
+    """Return whether rows match the rows of a fit in number, class frequencies and log-loss.
 
     If rows have few distinct values, equal rows also occur in independent data, so equal hashes are
     no evidence of shared rows.
@@ -139,8 +139,8 @@ def _check_params(params: dict[str, Any], n_samples: int) -> None:
     unknown = sorted(set(params) - {"groups", "sample_weight"})
     if unknown:
         raise TypeError(
-            f"fit got the unexpected argument {unknown[0]!r}, but no estimator is fitted. Only "
-            f"groups= is accepted, the group of each row."
+            f"fit got the unexpected argument {unknown[0]!r}, but no estimator is fitted. Pass "
+            "only groups=, with the group of each row."
         )
     weight = params.get("sample_weight")
     if weight is not None and not is_unit(check_weight(weight, n_samples)):

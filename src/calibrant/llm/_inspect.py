@@ -42,7 +42,7 @@ def read_log(path: Path) -> list[Run]:
         document = read_document(path)
         entries = document["samples"] or []
         if not isinstance(entries, list):
-            raise ValueError(f"{path}: 'samples' is not a list, so this is not an Inspect log.")
+            raise ValueError(f"{path} is not an Inspect log, because 'samples' is not a list.")
         samples = [(f"{path}, sample {i}", s) for i, s in enumerate(entries)]
         return _runs(path, _task(document), iter(samples))
     with Archive(path) as archive:

@@ -112,7 +112,7 @@ def evaluate(
     level : float, default 0.95
         Joint confidence level of the intervals of all groups in ``by``.
     min_rows : float, default 0
-        Minimum number of rows of a group, or with weights of effective rows (Kish). Smaller groups
+        Minimum number of rows per group, or of effective rows (Kish) with weights. Smaller groups
         are not shown, for example because figures of small groups are confidential. If only one
         group is omitted, its figures follow from the figures of all rows and of the other groups.
 

@@ -278,7 +278,7 @@ def parameter_table(content: Any) -> Markup:
 
 
 def _text_cell(text: str) -> Markup:
-    """Return a cell with formatted numbers, by the first of which the column is sorted."""
+    """Return a cell with formatted numbers. The first number sorts the column."""
     start = text.partition(" ")[0].replace(",", "")
     return tag("td", text, class_="number", data_value=start)
 
