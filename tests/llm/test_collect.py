@@ -52,3 +52,19 @@ def test_answers_without_confidence_are_only_counted():
     assert run.groups.tolist() == [0, 0]
     assert len(AnswerRows().build("task", "stated", "file")) == 0
     assert len(OptionRows().build("task", "options", "file")) == 0
+
+
+def test_questions_are_numbered_by_their_first_row():
+    rows = AnswerRows()
+    for question in ("b", -1, None, "a", -2, "b", None, "-1", -2):
+        rows.add(True, 0.5, question=question)
+    run = rows.build("task", "stated", "path")
+    assert run.groups.tolist() == [0, 1, 2, 3, 4, 0, 5, 6, 4]
+
+
+def test_rows_without_a_repeated_question_have_no_groups():
+    rows = AnswerRows()
+    for question in (None, "a", None, "b"):
+        rows.add(True, 0.5, question=question)
+    assert rows.build("task", "stated", "path").groups is None
+    assert AnswerRows().build("task", "stated", "path").groups is None

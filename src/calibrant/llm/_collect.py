@@ -14,20 +14,30 @@ from calibrant.llm._run import Run
 
 
 class _Questions:
-    """Numbers of the questions of rows. A row without a question gets a number of its own."""
+    """Questions of rows, stored as hashes. A row without a question has a question of its own.
+
+    A dict of a million questions would need 100 MB. With 64 bits, two of a million questions have
+    the same hash with a probability of about 3e-8.
+    """
 
     def __init__(self) -> None:
-        self._numbers = array("q")
-        self._number_of: dict[object, int] = {}
+        self._hashes, self._is_named = array("q"), array("b")
 
     def add(self, question: str | int | None) -> None:
-        key = object() if question is None else question
-        self._numbers.append(self._number_of.setdefault(key, len(self._number_of)))
+        self._is_named.append(question is not None)
+        self._hashes.append(hash(repr(question)))  # hash(-1) would equal hash(-2)
 
     def groups(self) -> IntArray | None:
         """Return the number of each row, or None if no question was answered several times."""
-        is_repeated = len(self._number_of) < len(self._numbers)
-        return np.array(self._numbers, dtype=np.intp) if is_repeated else None
+        is_named = np.array(self._is_named, dtype=bool)
+        hashes = np.array(self._hashes, dtype=np.int64)[is_named]
+        if len(np.unique(hashes)) == len(hashes):
+            return None
+        _, index, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+        # Number the questions by their first row, because hashes of text differ between processes.
+        first_row = np.arange(len(is_named))
+        first_row[is_named] = np.flatnonzero(is_named)[index][inverse]
+        return np.unique(first_row, return_inverse=True)[1]
 
 
 class OptionRows:
